@@ -106,12 +106,12 @@ pub enum Work {
     /// After a start of the runtime: wait for the end of a command that goes on. The operation is the one in which
     /// it was given the word, and ends in `Tool`.
     WatchCommand { supervisor: SupervisorIdentity },
-    /// Read or write for a task, or show what is known of tasks; ends in `Tool`.
+    /// Read or write for a task; ends in `Tool`.
     CallTask { work: TaskWork },
     /// Show work items to a call, after what it did to them; ends in `Tool`.
     CallWork { view: WorkView },
-    /// Show an agent to a call; ends in `Tool`.
-    CallAgent { view: AgentView },
+    /// Show to calls that follow each other in a round, and change nothing, what they ask for; ends in `Looked`.
+    Look { looks: Vec<Look> },
     /// Take in the template that an agent is to begin with, and claim its name; ends in `Tool`, with the template among its
     /// facts.
     PrepareAgent { template: Option<TemplateId>, name: Option<AgentId> },
@@ -139,7 +139,7 @@ impl Work {
             | Self::CallServer { .. }
             | Self::CallTask { .. }
             | Self::CallWork { .. }
-            | Self::CallAgent { .. }
+            | Self::Look { .. }
             | Self::PrepareAgent { .. } => OpKind::CallTool,
             Self::FindWorkspace { .. } => OpKind::FindWorkspace,
             Self::RemoveWorktree { .. } => OpKind::RemoveWorktree,
@@ -250,15 +250,6 @@ pub enum TaskWork {
     AlreadyRunning {
         task: Box<Task>,
     },
-    List {
-        tasks: Vec<Task>,
-    },
-    Status {
-        task: Box<Task>,
-        /// Of the task of a child, while that lives.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        child: Option<Box<ChildObservability>>,
-    },
     Output {
         task: Box<Task>,
         retrieval: Retrieval,
@@ -279,6 +270,27 @@ pub enum TaskWork {
 names! {
     /// How far the output of a task is what it will ever be (contract: tasks.md, Projections).
     Retrieval { Success "success", Timeout "timeout", NotReady "not_ready" }
+}
+
+/// What a call that changes nothing asks for, as it stands when the first of them begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "look", rename_all = "snake_case")]
+pub enum Look {
+    Work {
+        view: WorkView,
+    },
+    Tasks {
+        tasks: Vec<Task>,
+    },
+    Task {
+        task: Box<Task>,
+        /// Of the task of a child, while that lives.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<Box<ChildObservability>>,
+    },
+    Agent {
+        view: AgentView,
+    },
 }
 
 /// Work items as a call left them.

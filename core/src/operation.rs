@@ -10,7 +10,7 @@ use holon_facts::time::Millis;
 
 use crate::effect::Retrieval;
 use crate::handler::episode::summary;
-use crate::handler::turn::{model_round, request, tools};
+use crate::handler::turn::{look, model_round, request, tools};
 use crate::handler::workspace::{self, isolate};
 use crate::handler::{budget, task};
 use crate::tx::Tx;
@@ -38,6 +38,9 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand | OpKind::WriteInput,
             Outcome::Tool { outcome },
         ) => performed(tx, op, kind, outcome),
+        (OpKind::CallTool, Outcome::Looked { outcomes }) if !outcomes.is_empty() && tools::looks(tx) => {
+            look::looked(tx, op, outcomes);
+        }
         (OpKind::FindWorkspace, Outcome::Workspace { execution, base }) => {
             workspace::tools::found(tx, op, &execution, base);
         }
@@ -52,6 +55,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             | Outcome::Answer { .. }
             | Outcome::AttemptFailed { .. }
             | Outcome::Tool { .. }
+            | Outcome::Looked { .. }
             | Outcome::Prepared { .. }
             | Outcome::Workspace { .. }
             | Outcome::Worktree { .. },

@@ -29,7 +29,7 @@ use holon_law::Laws;
 use crate::accounts::Accounts;
 use crate::agent::Agent;
 use crate::agent::budget::Account;
-use crate::effect::{AgentView, Answer, Effect, ServerCall, TaskWork, Work, WorkView};
+use crate::effect::{AgentView, Answer, Effect, Look, ServerCall, TaskWork, Work, WorkView};
 use crate::grants::Loan;
 use crate::host::Host;
 use crate::input::{ControlRequest, Input};
@@ -521,7 +521,11 @@ impl World {
                 }
             }
             Work::CallWork { view } => self.views.push(view),
-            Work::CallAgent { view } => self.seen.push(view),
+            Work::Look { looks } => looks.into_iter().for_each(|look| match look {
+                Look::Work { view } => self.views.push(view),
+                Look::Agent { view } => self.seen.push(view),
+                Look::Tasks { .. } | Look::Task { .. } => {}
+            }),
             Work::CallTask { work } => self.works.push(work),
             Work::CallServer { call } => self.server_calls.push(call),
             Work::LoadContext { .. }

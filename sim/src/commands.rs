@@ -1,6 +1,7 @@
 //! Commands of agents and operators: how long each runs and how it ends, and what is read from it and written to it.
 
-use holon_core::effect::TaskWork;
+use holon_core::agent::task::Task;
+use holon_core::effect::{Look, TaskWork};
 use holon_core::tool::arguments::parse;
 use holon_core::tool::{ExecCommand, Tool};
 use holon_facts::call::DuplicatePolicy;
@@ -121,12 +122,39 @@ pub fn status_of(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
 pub fn look(here: &mut Circumstances<'_>, work: &TaskWork) -> Deliveries {
     shown(here, |here| match work {
         TaskWork::Promote { task, .. } => Text::short(format!("it goes on as {task}")),
-        TaskWork::AlreadyRunning { task } | TaskWork::Status { task, .. } | TaskWork::Stop { task, .. } => {
-            Text::short(format!("{} is {}", task.id, task.status))
-        }
-        TaskWork::List { tasks } => Text::short(format!("{} tasks", tasks.len())),
+        TaskWork::AlreadyRunning { task } | TaskWork::Stop { task, .. } => stands(task),
         TaskWork::Output { .. } | TaskWork::Input { .. } => here.text("output"),
     })
+}
+
+fn stands(task: &Task) -> Text {
+    Text::short(format!("{} is {}", task.id, task.status))
+}
+
+/// The results of calls that only look: one of them may fail, and all of them may never come.
+pub fn looked(here: &mut Circumstances<'_>, looks: &[Look]) -> Deliveries {
+    if here.fault("silent", here.faults.task_silent) {
+        return Vec::new();
+    }
+    let after = u64::from(here.below("latency", 40_000));
+    let most = u32::try_from(looks.len()).unwrap_or(u32::MAX).max(1);
+    let fails = here.fault("fails", here.faults.task_fails).then(|| here.below("which", most) as usize);
+    let mut outcomes = Vec::new();
+    for (at, look) in looks.iter().enumerate() {
+        let content = match look {
+            Look::Work { .. } | Look::Agent { .. } if at == 0 => here.text("work"),
+            Look::Work { .. } | Look::Agent { .. } => Text::short(format!("look {at}")),
+            Look::Task { task, .. } => stands(task),
+            Look::Tasks { tasks } => Text::short(format!("{} tasks", tasks.len())),
+        };
+        let receipt = if fails == Some(at) {
+            failed_receipt(here)
+        } else {
+            Receipt::success(content, ToolFacts::default())
+        };
+        outcomes.push(ToolOutcome { receipt, duration_ms: Millis(after / 1_000), end: None });
+    }
+    here.deliver(after, Outcome::Looked { outcomes })
 }
 
 /// The result of a call about work items.

@@ -36,6 +36,10 @@ pub enum Outcome {
     Tool {
         outcome: ToolOutcome,
     },
+    /// What calls came to that only looked, in their order.
+    Looked {
+        outcomes: Vec<ToolOutcome>,
+    },
     /// A supervisor is up and waits for the word to execute its command.
     Prepared {
         supervisor: SupervisorIdentity,

@@ -3,7 +3,7 @@
 use holon_facts::ids::AgentId;
 
 use crate::agent::task::Task;
-use crate::effect::{Effect, TaskWork, Work};
+use crate::effect::{Effect, Look, Work};
 use crate::host::Host;
 use crate::summary::children::{ChildObservability, ended, observe};
 
@@ -21,12 +21,16 @@ impl Host {
     /// What handlers can't know, who see one agent: how its children stand.
     pub(crate) fn fill_in(&self, effects: &mut [Effect]) {
         for effect in effects {
-            let Effect::Perform { work, .. } = effect else { continue };
-            if let Work::CallTask { work: TaskWork::Status { task, child } } = work {
-                *child = self.observe_by(task).map(Into::into);
-            } else if let Work::CallAgent { view } = work {
-                for child in &mut view.active_children {
-                    child.observed = self.observe(&child.child_agent_id);
+            let Effect::Perform { work: Work::Look { looks }, .. } = effect else { continue };
+            for look in looks {
+                match look {
+                    Look::Task { task, child } => *child = self.observe_by(task).map(Into::into),
+                    Look::Agent { view } => {
+                        for child in &mut view.active_children {
+                            child.observed = self.observe(&child.child_agent_id);
+                        }
+                    }
+                    Look::Work { .. } | Look::Tasks { .. } => {}
                 }
             }
         }

@@ -36,7 +36,7 @@ use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
     World, agent, answer, answers, calls, command_ends, context, context_offering, context_with,
-    context_with_notes, fails, given, ingress, long, prepared, skill, tool_answers, tool_gives, uses,
+    context_with_notes, fails, given, ingress, long, looked, prepared, skill, tool_answers, tool_gives, uses,
 };
 
 /// Something that happens to a world.
@@ -210,6 +210,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         2 => Just(fails(FailureKind::Server)),
         1 => Just(fails(FailureKind::ContextLength)),
         2 => "[ab]".prop_map(|text| tool_answers(&text)),
+        2 => "[ab]{0,3}".prop_map(|texts| looked(texts.split_inclusive(['a', 'b']))),
         2 => (select(CommandEnd::ALL.to_vec()), 0..2_i32).prop_map(|(end, status)| command_ends(end, Some(status))),
         1 => Just(wrote()),
         1 => place().prop_map(Outcome::found),
@@ -532,7 +533,7 @@ proptest! {
 #[test]
 fn what_happens_concerns_every_law() {
     let (mut runner, mut concerned) = (TestRunner::deterministic(), BTreeMap::new());
-    for _ in 0..192 {
+    for _ in 0..256 {
         let (config, acts) = (tight(), acts()).new_tree(&mut runner).unwrap().current();
         for (law, count) in after(config, acts).laws.antecedents() {
             *concerned.entry(law).or_insert(0) += count;

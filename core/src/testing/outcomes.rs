@@ -109,6 +109,15 @@ pub(crate) fn tool_gives(text: Text) -> Outcome {
     Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3), end: None } }
 }
 
+/// Calls that only looked are shown these.
+pub(crate) fn looked<'a>(texts: impl IntoIterator<Item = &'a str>) -> Outcome {
+    let outcome = |text| {
+        let receipt = Receipt::success(Text::short(text), ToolFacts::default());
+        ToolOutcome { receipt, duration_ms: Millis(1), end: None }
+    };
+    Outcome::Looked { outcomes: texts.into_iter().map(outcome).collect() }
+}
+
 /// A command has ended like this, with that status where it has one.
 pub(crate) fn command_ends(end: CommandEnd, exit_status: Option<i32>) -> Outcome {
     let receipt = match end {

@@ -139,7 +139,7 @@ fn begin(performers: Performers, gate: Gate, agent: AgentId, op: OpId, work: Wor
             Box::pin(between(Point::TaskCallBegins, work, Point::TaskCallEnded))
         }
         Work::CallWork { view } => Box::pin(async move { performers.call_work(agent, view).await }),
-        Work::CallAgent { view } => Box::pin(async move { performers.call_agent(&view) }),
+        Work::Look { looks } => Box::pin(async move { performers.look(agent, looks).await }),
         Work::FindWorkspace { wanted } => {
             Box::pin(async move { performers.find_workspace(&agent, wanted).await })
         }

@@ -8,6 +8,7 @@ mod captures;
 pub mod context;
 mod given;
 pub mod instructions;
+mod look;
 mod new_agent;
 mod task;
 pub mod tool;
@@ -26,7 +27,7 @@ use context::Looks;
 use given::GivenAnswers;
 use holon_api::GivenAnswer;
 use holon_core::Input;
-use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
+use holon_core::effect::{Look, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::grants::Loan;
 use holon_core::recovery::Found;
 use holon_facts::ids::{TaskId, WorkItemId};
@@ -34,7 +35,7 @@ use holon_facts::model::ModelRequest;
 use holon_facts::outcome::{
     Certainty, CommandSpec, LoadedContext, OpFailure, SupervisorIdentity, ToolOutcome,
 };
-use holon_facts::receipt::{Receipt, ToolError, ToolFacts};
+use holon_facts::receipt::{Receipt, ToolError};
 use holon_facts::record::Record;
 use holon_facts::template::AgentTemplate;
 use holon_facts::work::PlanSeen;
@@ -453,6 +454,20 @@ impl Performers {
         }
     }
 
+    /// Shows what calls ask for that change nothing, in their order; ends in `Looked`.
+    pub async fn look(&self, agent: AgentId, looks: Vec<Look>) -> Outcome {
+        let inner = self.inner.clone();
+        let shown = spawn::blocking(move || {
+            let Inner { texts, settings, .. } = &*inner;
+            let here = work_item::Here { texts, settings, agent: &agent };
+            looks.into_iter().map(|look| look::perform(&here, look)).collect()
+        });
+        match shown.await {
+            Ok(outcomes) => Outcome::Looked { outcomes },
+            Err(problem) => self.failed(&problem.to_string()),
+        }
+    }
+
     /// Looks at the plan of a work item; says so where it is another than is known. One that can't be read is as it was.
     pub fn probe_plan(
         &self,
@@ -500,22 +515,6 @@ impl Performers {
                 }
             }
         }
-    }
-
-    /// Shows an agent as its operators see it; ends in `Tool`.
-    pub fn call_agent(&self, view: &AgentView) -> Outcome {
-        let started = clock::now();
-        let shown = match &view.summary {
-            Some(summary) => serde_json::json!({
-                "agent": summary,
-                "active_children": view.active_children,
-                "waits_left_out": view.waits_left_out,
-            }),
-            None => serde_json::json!({ "child": view.active_children.first() }),
-        };
-        let content = self.inner.texts.take(&shown.to_string());
-        let receipt = Receipt::success(content, ToolFacts::default());
-        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 
     /// Looks for the folder that an agent wants to work in, and makes a worktree of it where it is to be one; ends in

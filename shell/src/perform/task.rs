@@ -19,8 +19,6 @@ use crate::tasks::{self, OutputRequest};
 
 /// Characters of output that a call is shown (contract: tools.md).
 const PREVIEW: usize = 8_000;
-/// Characters of a command that a call is shown.
-const COMMAND: usize = 4_000;
 const CHARACTERS_PER_TOKEN: u64 = 4;
 
 /// What they work with.
@@ -48,14 +46,6 @@ pub(super) async fn perform(here: &Here<'_>, work: TaskWork) -> ToolOutcome {
                 "summary": "an equal command runs already: look at it with TaskStatus and TaskOutput",
             }))
         }
-        TaskWork::List { tasks } => {
-            let lines: Vec<TaskLine> = tasks.iter().map(TaskLine::from).collect();
-            here.shows(&json!({ "tasks": lines }))
-        }
-        TaskWork::Status { task, child } => {
-            let child_observability = child.map(|child| *child);
-            here.shows(&json!({ "task": TaskSnapshot { child_observability, ..here.snapshot(&task) } }))
-        }
         TaskWork::Output { task, retrieval } => output(here, &task, retrieval),
         TaskWork::Stop { task, changed } => here.shows(&json!({
             "task": TaskLine::from(&*task),
@@ -72,7 +62,7 @@ impl Here<'_> {
     }
 
     fn snapshot(&self, task: &Task) -> TaskSnapshot {
-        tasks::snapshot(self.texts, self.agent, task, COMMAND)
+        tasks::snapshot(self.texts, self.agent, task, tasks::COMMAND)
     }
 
     fn log(&self, task: TaskId) -> std::path::PathBuf {

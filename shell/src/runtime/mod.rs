@@ -332,6 +332,7 @@ impl Runtime {
             other @ (Outcome::Answer { .. }
             | Outcome::AttemptFailed { .. }
             | Outcome::Tool { .. }
+            | Outcome::Looked { .. }
             | Outcome::Prepared { .. }
             | Outcome::Workspace { .. }
             | Outcome::Worktree { .. }) => Err(format!("reading the context ended in {other:?}")),

@@ -20,6 +20,9 @@ use holon_present as present;
 pub use output::{OutputRequest, output};
 pub(crate) use partial::PartialOutput;
 
+/// Characters of a command that a call is shown.
+pub(crate) const COMMAND: usize = 4_000;
+
 /// A task, its command whole unless that is longer than `characters`.
 pub fn snapshot(texts: &Texts, agent: &AgentId, task: &Task, characters: usize) -> TaskSnapshot {
     let end = task.end.as_ref();

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::text::fitting;
+use crate::text::{drawn, fitting};
 
 /// Most bytes of a prompt: what the runtime takes.
 const TEXT_BYTES: usize = 1 << 20;
@@ -30,7 +30,8 @@ impl Composer {
 
     /// Types at the cursor; what is beyond the limit of a prompt is left out.
     pub(crate) fn insert(&mut self, typed: &str) {
-        let typed = holon_present::harmless(&typed.replace('\r', "\n"));
+        let typed = typed.replace("\r\n", "\n").replace('\r', "\n");
+        let typed = typed.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}");
         let capacity = TEXT_BYTES.saturating_sub(self.text.len());
         let fits = typed.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= capacity);
         let typed = &typed[..fits.last().unwrap_or_default()];
@@ -163,16 +164,17 @@ impl Composer {
         self.text[self.cursor..].find('\n').map_or(self.text.len(), |at| self.cursor + at)
     }
 
-    /// Its lines of at most so many columns, and the line and the column of the cursor.
+    /// Its lines of at most so many columns as they are drawn, and the line and the column of the cursor.
     pub(crate) fn laid_out(&self, columns: usize) -> (Vec<String>, (usize, usize)) {
         let columns = columns.max(2);
+        let (text, cursor) = (drawn(&self.text), drawn(&self.text[..self.cursor]).len());
         let (mut lines, mut place, mut begin) = (Vec::new(), (0, 0), 0);
-        for line in self.text.split('\n') {
+        for line in text.split('\n') {
             let mut rest = line;
             loop {
                 let end = fitting(rest, columns);
                 let last = end == rest.len();
-                let here = self.cursor.checked_sub(begin).filter(|at| *at < end || (last && *at == end));
+                let here = cursor.checked_sub(begin).filter(|at| *at < end || (last && *at == end));
                 if let Some(at) = here {
                     place = (lines.len(), rest[..at].width());
                 }
@@ -207,6 +209,16 @@ mod tests {
         composer.down();
         composer.down();
         assert_eq!(composer.text(), "draft");
+    }
+
+    /// What is sent is what was pasted, but for line ends and what would act; what is drawn acts on nothing.
+    #[test]
+    fn pasted_text_is_kept_and_drawn_without_harm() {
+        let mut composer = Composer::default();
+        composer.insert("a\r\nb\rc\t\u{200f}d\u{1b}");
+        assert_eq!(composer.text(), "a\nb\nc\t\u{200f}d\u{fffd}");
+        let lines = ["a", "b", "c    \u{fffd}d\u{fffd}"].map(String::from);
+        assert_eq!(composer.laid_out(20), (lines.into(), (2, 8)));
     }
 
     #[test]

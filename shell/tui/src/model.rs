@@ -90,6 +90,8 @@ pub(crate) struct Session {
     /// What its idempotency keys begin with.
     pub(crate) name: String,
     pub(crate) sent: u64,
+    /// Whose conversation is on the screen, until that of another one is loaded.
+    pub(crate) before: Option<AgentId>,
     /// Outputs that were followed.
     pub(crate) followed: u64,
     /// When Ctrl-C was pressed last.
@@ -117,7 +119,15 @@ impl Model {
             overlays: Vec::new(),
             notice: None,
             flight: Flight::default(),
-            session: Session { name, sent: 0, followed: 0, interrupted: None, leaving: false, can_start },
+            session: Session {
+                name,
+                sent: 0,
+                before: None,
+                followed: 0,
+                interrupted: None,
+                leaving: false,
+                can_start,
+            },
         }
     }
 

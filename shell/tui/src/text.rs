@@ -11,11 +11,16 @@ const TAB: &str = "    ";
 pub(crate) fn clean(text: &str) -> String {
     let end = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= SHOWN).last();
     let kept = &text[..end.unwrap_or_default()];
-    let mut clean = holon_present::harmless(kept).replace('\t', TAB);
+    let mut clean = drawn(kept);
     if kept.len() < text.len() {
         clean.push_str("\n… (the rest is in the transcript)");
     }
     clean
+}
+
+/// The same of any length, character by character.
+pub(crate) fn drawn(text: &str) -> String {
+    holon_present::harmless(text).replace('\t', TAB)
 }
 
 /// Lines of at most so many columns, broken at blanks where there are any. A line of nothing stays.

@@ -136,7 +136,7 @@ impl SmallEffect {
             | Work::CallServer { .. }
             | Work::CallTask { .. }
             | Work::CallWork { .. }
-            | Work::CallAgent { .. }
+            | Work::Look { .. }
             | Work::PrepareAgent { .. }
             | Work::FindWorkspace { .. }
             | Work::RemoveWorktree { .. } => Self::Begin { agent, op, kind: work.kind() },

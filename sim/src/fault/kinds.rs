@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm has lost a kind of fault if it never strikes, or never meets anything.
-pub const KINDS: [Kind; 133] = [
+pub const KINDS: [Kind; 134] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -28,6 +28,7 @@ pub const KINDS: [Kind; 133] = [
     kind("PV15", "provider.commands", "a model gives commands"),
     kind("–", "provider.reasons", "a thought comes back"),
     kind("–", "provider.sums_up", "a summary is shown"),
+    kind("–", "calls look together", ""),
     kind("PV10", "provider.slow", ""),
     kind("PV11", "provider.twice", "an outcome that nobody awaits"),
     kind("PV12", "outcome of an earlier life", "an outcome that nobody awaits"),

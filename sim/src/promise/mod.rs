@@ -121,7 +121,7 @@ impl Promise {
             | effect::Work::CallServer { .. }
             | effect::Work::CallTask { .. }
             | effect::Work::CallWork { .. }
-            | effect::Work::CallAgent { .. }
+            | effect::Work::Look { .. }
             | effect::Work::PrepareAgent { .. } => Work::Call,
             effect::Work::PrepareCommand { .. } => Work::Prepare,
             effect::Work::RunCommand { .. } => Work::Run,

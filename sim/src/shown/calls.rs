@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use holon_core::Input;
-use holon_core::effect::{InputSource, ServerCall, TaskWork, ToolCall, WorkView};
+use holon_core::effect::{InputSource, Look, ServerCall, TaskWork, ToolCall, WorkShown, WorkView};
 use holon_core::replay::Call;
 use holon_core::tool::Tool;
 use holon_facts::event::operation::Settlement;
@@ -12,7 +12,7 @@ use holon_facts::event::{OperationFact, OutboxFact, TaskFact, TurnFact};
 use holon_facts::ids::{TaskId, TemplateId};
 use holon_facts::model::{AnswerBlock, Block, ModelAnswer, ModelRef};
 use holon_facts::outbox::Letter;
-use holon_facts::receipt::{Receipt, SelfCall, TaskCall, ToolFacts, Verdict};
+use holon_facts::receipt::{Receipt, SelfCall, TaskCall, ToolFacts, Verdict, WorkCall};
 use holon_facts::template::AgentTemplate;
 use holon_facts::{AgentId, Event, OpId, Outcome, Record, Text};
 
@@ -25,6 +25,8 @@ pub(crate) struct Called {
     pub(super) tool_name: String,
     pub(super) arguments: Text,
     pub(super) verdict: Verdict,
+    /// Those of the calls that come after it in the round.
+    pub(super) after: Vec<Verdict>,
 }
 
 impl Called {
@@ -53,8 +55,6 @@ impl Called {
         let (about, tool) = match work {
             // The end of a command that another call began.
             TaskWork::Promote { .. } | TaskWork::AlreadyRunning { .. } => return Ok(()),
-            TaskWork::List { .. } => (None, Tool::TaskList),
-            TaskWork::Status { task, .. } => (Some(task.id), Tool::TaskStatus),
             TaskWork::Output { task, .. } => (Some(task.id), Tool::TaskOutput),
             TaskWork::Input { task, source, .. } => {
                 if let InputSource::Call { arguments } = source {
@@ -64,11 +64,7 @@ impl Called {
             }
             TaskWork::Stop { task, .. } => (Some(task.id), Tool::TaskStop),
         };
-        let asked = match &self.verdict {
-            Verdict::OnTask(call) => task_of(call),
-            Verdict::OnSelf(_) | Verdict::OnWork(_) | Verdict::Accepted(_) | Verdict::Refused(_) => None,
-        };
-        let fits = asked == about && tool.name() == self.tool_name;
+        let fits = task_of(&self.verdict) == about && tool.name() == self.tool_name;
         ensure!(fits, "M3", "{agent} is shown {tool} of {about:?}, the open call is {self:?}");
         Ok(())
     }
@@ -78,6 +74,24 @@ impl Called {
         let fits = matches!(self.verdict, Verdict::OnWork(_));
         ensure!(fits, "M3", "{agent} is shown work items, the open call is {self:?}");
         view.plan.as_ref().map_or(Ok(()), |plan| self.has(agent, plan))
+    }
+
+    /// Checks calls that only look: the open one, and as many after it.
+    pub(crate) fn looks(&self, agent: &AgentId, looks: &[Look]) -> Result<(), Failure> {
+        let verdicts: Vec<&Verdict> = std::iter::once(&self.verdict).chain(&self.after).collect();
+        ensure!(looks.len() <= verdicts.len(), "M3", "{agent} is shown more than {self:?} asks for");
+        for (look, verdict) in looks.iter().zip(verdicts) {
+            let fits = match look {
+                Look::Work { view } => matches!(verdict, Verdict::OnWork(call) if shows(view, call)),
+                Look::Tasks { .. } => matches!(verdict, Verdict::OnTask(TaskCall::List)),
+                Look::Task { task, .. } => {
+                    matches!(verdict, Verdict::OnTask(TaskCall::Status { task: asked }) if *asked == task.id)
+                }
+                Look::Agent { .. } => matches!(verdict, Verdict::OnSelf(SelfCall::Get { .. })),
+            };
+            ensure!(fits, "M3", "{agent} is shown {look:?}, the call is {verdict:?}");
+        }
+        Ok(())
     }
 
     /// Checks a call that loads a template.
@@ -101,7 +115,9 @@ impl Called {
     }
 }
 
-fn task_of(call: &TaskCall) -> Option<TaskId> {
+/// The task that a call is about.
+fn task_of(verdict: &Verdict) -> Option<TaskId> {
+    let Verdict::OnTask(call) = verdict else { return None };
     match call {
         TaskCall::List => None,
         TaskCall::Status { task }
@@ -109,6 +125,28 @@ fn task_of(call: &TaskCall) -> Option<TaskId> {
         | TaskCall::Input { task, .. }
         | TaskCall::Stop { task, .. } => Some(*task),
     }
+}
+
+/// Whether work items are shown as a call asks for them that changes none.
+fn shows(view: &WorkView, call: &WorkCall) -> bool {
+    let asked = match (&view.shown, call) {
+        (WorkShown::One { item, todo_list }, WorkCall::Get { work_item, todo_list: steps }) => {
+            item.id == *work_item && todo_list == steps
+        }
+        (WorkShown::Many { items, todo_list, .. }, WorkCall::List { limit, todo_list: steps, .. }) => {
+            items.len() <= *limit as usize && todo_list == steps
+        }
+        (
+            WorkShown::None | WorkShown::One { .. } | WorkShown::Many { .. },
+            WorkCall::Create { .. }
+            | WorkCall::Pick { .. }
+            | WorkCall::Get { .. }
+            | WorkCall::List { .. }
+            | WorkCall::Update { .. }
+            | WorkCall::Complete { .. },
+        ) => false,
+    };
+    asked && !view.changed && view.plan.is_none()
 }
 
 /// M3: a step records the outcome of a model or a performer as it came.
@@ -157,6 +195,24 @@ pub(super) fn check_outcomes(
             ensure!(same, "M3", "{agent} has the result {result:?}, what came was {received:?}");
             Ok(())
         }
+        Outcome::Looked { outcomes } => {
+            let results = results_of(agent, *op, records);
+            let Some((Settlement::Done, results)) = results else { return Ok(()) };
+            *checked.entry("M3").or_default() += outcomes.len() as u64;
+            ensure!(
+                results.len() >= outcomes.len(),
+                "M3",
+                "{agent} has {} results of {} looks",
+                results.len(),
+                outcomes.len()
+            );
+            for (result, outcome) in results.iter().zip(outcomes) {
+                let received = &outcome.receipt;
+                let same = result.error == received.error && result.content == received.content;
+                ensure!(same, "M3", "{agent} has the result {result:?}, what came was {received:?}");
+            }
+            Ok(())
+        }
         Outcome::Context { .. }
         | Outcome::AttemptFailed { .. }
         | Outcome::Prepared { .. }
@@ -182,6 +238,20 @@ fn result_of<'a>(
     let ended = |record: &&Record| matches!(&record.event, Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal());
     let (tool, receipt) = of_agent.take_while(|record| !ended(record)).find_map(result)?;
     Some((settlement, tool, receipt))
+}
+
+/// The results that follow the end of an operation in which calls looked, and how that ended.
+fn results_of<'a>(
+    agent: &AgentId,
+    op: OpId,
+    records: &'a [Record],
+) -> Option<(Settlement, Vec<&'a Receipt>)> {
+    let mut of_agent = records.iter().filter(|record| record.agent == *agent);
+    let settlement = of_agent.find_map(|record| {
+        let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event else { return None };
+        (fact.op == op).then_some(fact.settlement)
+    })?;
+    Some((settlement, of_agent.filter_map(result).map(|(_, receipt)| receipt).collect()))
 }
 
 /// Whether a record begins an agent with that template.

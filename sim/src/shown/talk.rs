@@ -11,7 +11,7 @@ use holon_facts::event::{
     EpisodeClosed, EpisodeFact, InboxFact, LifecycleFact, TaskFact, TurnFact, WakeFact,
 };
 use holon_facts::hint::{Hint, HintWeight, SOURCES};
-use holon_facts::ids::TaskId;
+use holon_facts::ids::{EpisodeId, TaskId};
 use holon_facts::lifecycle::ControlAction;
 use holon_facts::message::Message;
 use holon_facts::model::Block;
@@ -45,6 +45,8 @@ pub(super) struct Talk {
     begins: bool,
     /// A model's summary of an episode since the last close, and whether the next request is to show it.
     summary: Option<(Text, bool)>,
+    /// A model's summary of an episode in which no turn had ended: the digest of the open one shows it.
+    inherited: Option<Text>,
     /// Pending hints by source, and below those that live messages report.
     hints: BTreeMap<String, Hinted>,
     /// Hints that matter, of sources that were folded.
@@ -220,6 +222,7 @@ impl Talk {
         let round = turn.spoken.last_round()?;
         let (index, (call_id, tool_name, arguments)) = round.open()?;
         let verdict = round.verdicts.get(index)?.clone();
+        let after = round.verdicts[index + 1..].to_vec();
         let (call_id, tool_name, arguments) = (call_id.into(), tool_name.into(), arguments.clone());
         turn.looks = match &verdict {
             Verdict::OnTask(TaskCall::Output { task, .. }) => {
@@ -227,7 +230,7 @@ impl Talk {
             }
             _ => None,
         };
-        Some(Called { call_id, tool_name, arguments, verdict })
+        Some(Called { call_id, tool_name, arguments, verdict, after })
     }
 
     pub(super) fn follow(
@@ -243,9 +246,7 @@ impl Talk {
             Event::Episode(EpisodeFact::EpisodeClosed(fact)) => self.closed(&record.agent, fact, checked)?,
             Event::Episode(EpisodeFact::EpisodeSummarized(fact)) => {
                 let Some(summary) = &fact.summary else { return Ok(()) };
-                self.summary = Some((summary.clone(), false));
-                let over = self.digests.iter_mut().find(|over| over.id == fact.episode_id);
-                over.into_iter().for_each(|over| over.summary = Some(summary.clone()));
+                self.summarized(fact.episode_id, summary);
             }
             Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal() => {
                 self.ended.insert(fact.task_id);
@@ -261,6 +262,19 @@ impl Talk {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A model has summed up an episode: its digest shows that, or the next one where it has none.
+    fn summarized(&mut self, episode: EpisodeId, summary: &Text) {
+        self.summary = Some((summary.clone(), false));
+        match self.digests.iter_mut().find(|over| over.id >= episode) {
+            Some(over) if over.id == episode || over.summary.is_none() => {
+                over.summary = Some(summary.clone())
+            }
+            Some(_) => {}
+            // Between a close and the next turn no episode is open.
+            None => self.inherited = (!self.begins).then(|| summary.clone()),
+        }
     }
 
     /// An episode begins: its head shows the summaries that exist now.
@@ -376,14 +390,17 @@ impl Talk {
         self.closes += 1;
         self.summary = None;
         self.begins = self.turn.is_none();
-        if !self.begins {
-            self.head_is_fixed();
-        }
         *checked.entry("M6").or_default() += digests::recorded(agent, &fact.digest, &past)?;
         if !past.is_empty() {
-            let (id, digest) = (fact.episode_id, fact.digest.clone());
-            self.digests.push_back(Over { id, digest, summary: None, in_head: false });
+            let (id, digest, summary) = (fact.episode_id, fact.digest.clone(), self.inherited.take());
+            self.digests.push_back(Over { id, digest, summary, in_head: false });
             self.digests.drain(..self.digests.len().saturating_sub(KEPT));
+        }
+        if self.begins {
+            // The next episode begins with its turn, and takes nothing on from this one.
+            self.inherited = None;
+        } else {
+            self.head_is_fixed();
         }
         if let Some(turn) = &mut self.turn {
             turn.spoken.recapped = fact.hidden_rounds as usize;

@@ -366,6 +366,7 @@ impl World<'_> {
             Outcome::Context { .. }
             | Outcome::Answer { .. }
             | Outcome::AttemptFailed { .. }
+            | Outcome::Looked { .. }
             | Outcome::Prepared { .. }
             | Outcome::Workspace { .. }
             | Outcome::Worktree { .. }

@@ -105,7 +105,13 @@ impl World<'_> {
             Work::RunCommand { supervisor } => self.go(agent, op, &supervisor),
             Work::WatchCommand { supervisor } => self.watch(agent, op, &supervisor),
             Work::CallTask { work } => self.call_task(agent, op, &work),
-            Work::CallWork { .. } | Work::CallAgent { .. } => self.begin(agent, op, "task", commands::show),
+            Work::CallWork { .. } => self.begin(agent, op, "task", commands::show),
+            Work::Look { looks } => {
+                if looks.len() > 1 {
+                    self.injector.saw("calls look together");
+                }
+                self.begin(agent, op, "task", |here| commands::looked(here, &looks))
+            }
             Work::PrepareAgent { template, .. } => {
                 self.begin(agent, op, "template", |here| commands::prepare_agent(here, template.as_ref()))
             }
@@ -152,7 +158,8 @@ impl World<'_> {
             Work::CallWork { view } => called.on_work(agent, view)?,
             Work::PrepareAgent { template, .. } => called.prepared(agent, template.as_ref())?,
             Work::CallServer { call } => called.sent(agent, call)?,
-            Work::CallAgent { .. } | Work::FindWorkspace { .. } => {}
+            Work::Look { looks } => called.looks(agent, looks)?,
+            Work::FindWorkspace { .. } => {}
             Work::LoadContext { .. }
             | Work::CallModel { .. }
             | Work::Summarize { .. }

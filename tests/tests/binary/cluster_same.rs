@@ -2,10 +2,12 @@
 //! answer, decides, and nothing about where it is.
 
 use std::collections::BTreeMap;
-use std::thread;
+use std::path::Path;
+use std::{fs, thread};
 
 use end_to_end::daemon::Daemon;
 use end_to_end::durable::wait_until_quiet;
+use end_to_end::http::get;
 use end_to_end::obedient::{asks, obedient, told};
 use end_to_end::provider::Provider;
 use end_to_end::{Holon, wait_for};
@@ -41,29 +43,36 @@ fn is_chance(name: &str) -> bool {
     CHANCE.contains(&name) || name.ends_with("_at") || name.ends_with("_ms")
 }
 
-/// Everything that agents do, each beside the others, each step at the next node.
-fn lived(nodes: &[&Daemon]) {
+/// Everything that agents do, each beside the others, each step at the next node. In `signals` their children wait for a file
+/// each.
+fn lived(nodes: &[&Daemon], signals: &Path) {
     thread::scope(|scope| {
-        let all: Vec<_> = AGENTS.iter().map(|agent| scope.spawn(|| lives(nodes, agent))).collect();
+        let all: Vec<_> = AGENTS.iter().map(|agent| scope.spawn(|| lives(nodes, agent, signals))).collect();
         all.into_iter().for_each(|one| one.join().expect("it lives"));
     });
 }
 
-fn lives(nodes: &[&Daemon], agent: &str) {
+fn lives(nodes: &[&Daemon], agent: &str, signals: &Path) {
     let mut turns = nodes.iter().cycle();
     let mut next = || turns.next().expect("a node");
     next().ok(&["agent", "create", agent, "--own-home"]);
-    // The child reports when the turn that began it is over.
-    let later = told(&[("ExecCommand", json!({ "cmd": "sleep 4", "login": false }))]);
     let all = [
         ("ExecCommand", json!({ "cmd": "echo one > file; cat file", "login": false })),
         ("CreateWorkItem", json!({ "objective": "stay the same" })),
-        ("SpawnAgent", json!({ "initial_message": later })),
     ];
     for call in all {
         asks(next(), agent, &[call]);
         wait_until_quiet(next(), &[agent]);
     }
+    // The child ends when everything is over that the turn which began it has led to.
+    let signal = signals.join(agent);
+    let waits = format!("until [ -e {} ]; do sleep 0.1; done", signal.display());
+    let waits = told(&[("ExecCommand", json!({ "cmd": waits, "login": false, "yield_time_ms": 300_000 }))]);
+    asks(next(), agent, &[("SpawnAgent", json!({ "initial_message": waits }))]);
+    wait_for("its parent to have nothing else", || only_waits(next(), agent));
+    fs::write(&signal, "").expect("a file");
+    wait_until_quiet(next(), &[agent]);
+    fs::remove_file(&signal).expect("the file");
     next().ok(&["timer", "add", "--agent", agent, "1s", "look around"]);
     let fired = |node: &Daemon| {
         let timers = node.ok(&["timer", "list", "--agent", agent, "--json"]).json();
@@ -71,6 +80,12 @@ fn lives(nodes: &[&Daemon], agent: &str) {
     };
     wait_for("the timer", || fired(next()));
     wait_until_quiet(next(), &[agent]);
+}
+
+/// An agent has no turn and nothing in its queue.
+fn only_waits(node: &Daemon, agent: &str) -> bool {
+    let why = get(&node.run_file("holon.sock"), &format!("/agents/{agent}/why"));
+    why.is_ok_and(|why| why.status == 200 && why.body["run"].is_null() && why.body["queue"]["entries"] == 0)
 }
 
 /// What each agent has on record, but for what chance gives.
@@ -109,13 +124,15 @@ fn exported(daemon: &Daemon) -> Vec<Value> {
 #[test]
 fn any_number_of_nodes_and_cells_gives_an_agent_what_one_home_does() {
     let provider = Provider::answering(obedient);
+    let signals = tempfile::tempdir().expect("a folder");
+    let signals = signals.path();
     let alone = Daemon::asking(Holon::new(), &provider);
     alone.start();
-    lived(&[&alone]);
+    lived(&[&alone], signals);
     let expected = histories(&exported(&alone));
     for cells in [1, 4] {
         let Some(nodes) = Nodes::over(cells, &provider) else { return not_tried() };
-        lived(&[&nodes.nodes[0], &nodes.nodes[1]]);
+        lived(&[&nodes.nodes[0], &nodes.nodes[1]], signals);
         let found = histories(&nodes.records());
         assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
         for (agent, history) in &found {

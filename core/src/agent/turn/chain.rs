@@ -83,13 +83,16 @@ impl Chain {
         probes.then_some(0).into_iter().chain(others)
     }
 
-    /// In a chain that is gone through again: whether waiting can't help this one.
+    /// In a chain that is gone through again: whether waiting can't help this one. A request that was too long has been
+    /// made shorter since.
     fn is_out(&self, candidate: u32) -> bool {
         let model = self.models.get(candidate as usize);
-        self.awaits.is_some()
-            && self.attempts.iter().any(|attempt| {
-                attempt.outcome == AttemptOutcome::FailFastAborted && Some(&attempt.model_ref) == model
-            })
+        let refused = |attempt: &AttemptRecord| {
+            attempt.outcome == AttemptOutcome::FailFastAborted
+                && attempt.failure_kind != Some(FailureKind::ContextLength)
+        };
+        let mut attempts = self.attempts.iter();
+        self.awaits.is_some() && attempts.any(|attempt| refused(attempt) && Some(&attempt.model_ref) == model)
     }
 
     fn len(&self) -> u32 {

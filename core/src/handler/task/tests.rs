@@ -273,8 +273,6 @@ fn shown(world: &World) -> Vec<Retrieval> {
         TaskWork::Output { retrieval, .. } => Some(*retrieval),
         TaskWork::Promote { .. }
         | TaskWork::AlreadyRunning { .. }
-        | TaskWork::List { .. }
-        | TaskWork::Status { .. }
         | TaskWork::Input { .. }
         | TaskWork::Stop { .. } => None,
     });

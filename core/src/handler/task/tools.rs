@@ -10,9 +10,10 @@ use holon_facts::ids::{RunId, TaskId};
 use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind};
 
 use crate::agent::task::Task;
+use crate::effect::Look;
 pub(crate) use crate::effect::{InputSource, Retrieval, TaskWork};
 use crate::handler::task::{child, stop};
-use crate::handler::turn::tools;
+use crate::handler::turn::tools::{self, Begun};
 use crate::tx::{Opening, Tx};
 
 /// Begins a call.
@@ -24,13 +25,17 @@ pub(crate) fn call(
     run_id: RunId,
     call: &TaskCall,
     arguments: Text,
-) -> Result<(), ToolError> {
+) -> Result<Begun, ToolError> {
     let work = match *call {
         TaskCall::List => {
             let tasks = &tx.agent().tasks;
-            TaskWork::List { tasks: tasks.active().chain(tasks.ended()).cloned().collect() }
+            let tasks = tasks.active().chain(tasks.ended()).cloned().collect();
+            return Ok(Begun::Looks(Box::new(Look::Tasks { tasks })));
         }
-        TaskCall::Status { task } => TaskWork::Status { task: known(tx, task)?, child: None },
+        TaskCall::Status { task } => {
+            let look = Look::Task { task: known(tx, task)?, child: None };
+            return Ok(Begun::Looks(Box::new(look)));
+        }
         TaskCall::Output { task, wait } => {
             let known = known(tx, task)?;
             match wait {
@@ -45,7 +50,7 @@ pub(crate) fn call(
                     tx.open(opening, None);
                 }
             }
-            return Ok(());
+            return Ok(Begun::Performed);
         }
         TaskCall::Input { task, text: Some(ref text) } if known(tx, task)?.child().is_some() => {
             let input = child::follow_up(tx, task, Text::whole(text.clone()));
@@ -63,7 +68,7 @@ pub(crate) fn call(
         }
     };
     tools::work(tx, run_id, None, work);
-    Ok(())
+    Ok(Begun::Performed)
 }
 
 fn known(tx: &Tx<'_>, id: TaskId) -> Result<Box<Task>, ToolError> {

@@ -18,9 +18,10 @@ use holon_facts::time::Millis;
 
 use crate::agent::turn::Run;
 use crate::agent::work::WorkItem;
-use crate::effect::AgentView;
+use crate::effect::{AgentView, Look};
 use crate::handler::evidence::{self, Evidence};
-use crate::handler::turn::{report, tools};
+use crate::handler::turn::report;
+use crate::handler::turn::tools::Begun;
 use crate::handler::wait::register;
 use crate::handler::{task, workspace};
 use crate::summary::AgentSummary;
@@ -32,8 +33,8 @@ const WAITS: usize = 16;
 /// Messages that a turn may leave to its agent, and as many that it may send to the operator.
 pub(super) const NOTES: usize = 8;
 
-/// Executes a call; its one result, or none where a performer brings it.
-pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Option<Receipt>, ToolError> {
+/// Begins a call; most have their result at once.
+pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Begun, ToolError> {
     let tool = call.tool();
     let unbounded = matches!(call, SelfCall::Get { .. } | SelfCall::Spawn(_) | SelfCall::Workspace(_));
     if !unbounded && made(tx, &tool) >= NOTES {
@@ -41,19 +42,29 @@ pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Op
             ToolError::new(ToolErrorKind::LimitReached, format!("a turn has {NOTES} calls of {tool}"));
         return Err(error.hint("say several things at once, or keep them in a work item"));
     }
-    Ok(Some(match call {
+    let receipt = match call {
         SelfCall::Enqueue { text, priority } => enqueue(tx, text.clone(), *priority)?,
         SelfCall::Notify { message, urgency } => notify(tx, run_id, message.clone(), *urgency),
         SelfCall::Sleep { reason, duration } => sleep(tx, run_id, reason.clone(), *duration)?,
         SelfCall::Wait(call) => register::call(tx, run_id, call)?,
-        SelfCall::Spawn(asked) => return task::child::spawn(tx, run_id, asked),
-        SelfCall::Workspace(asked) => return workspace::tools::call(tx, run_id, asked).map(|()| None),
-        SelfCall::Get { agent } => return show(tx, run_id, agent.as_ref()).map(|()| None),
-    }))
+        SelfCall::Spawn(asked) => match task::child::spawn(tx, run_id, asked)? {
+            Some(receipt) => receipt,
+            None => return Ok(Begun::Performed),
+        },
+        SelfCall::Workspace(asked) => {
+            workspace::tools::call(tx, run_id, asked)?;
+            return Ok(Begun::Performed);
+        }
+        SelfCall::Get { agent } => {
+            let view = seen(tx, agent.as_ref())?;
+            return Ok(Begun::Looks(Box::new(Look::Agent { view })));
+        }
+    };
+    Ok(Begun::Done(Box::new(receipt)))
 }
 
-/// Lets a performer write down what is seen of the agent.
-fn show(tx: &mut Tx<'_>, run_id: RunId, asked: Option<&AgentId>) -> Result<(), ToolError> {
+/// What is seen of the agent, or of one of its children.
+fn seen(tx: &Tx<'_>, asked: Option<&AgentId>) -> Result<AgentView, ToolError> {
     let children = tx.agent().tasks.children().filter_map(|(task, _)| ActiveChild::of(task));
     if let Some(other) = asked.filter(|asked| **asked != tx.agent().id) {
         let active_children: Vec<_> = children.filter(|child| child.child_agent_id == *other).collect();
@@ -61,15 +72,13 @@ fn show(tx: &mut Tx<'_>, run_id: RunId, asked: Option<&AgentId>) -> Result<(), T
             let error = ToolError::new(ToolErrorKind::UnknownAgent, format!("you see no agent {other}"));
             return Err(error.hint("leave agent_id out to look at yourself and your children"));
         }
-        tools::show_agent(tx, run_id, AgentView { summary: None, active_children, waits_left_out: 0 });
-        return Ok(());
+        return Ok(AgentView { summary: None, active_children, waits_left_out: 0 });
     }
     let active_children = children.collect();
     let mut summary = AgentSummary::of(tx.agent(), tx.env.config, tx.now(), tx.env.others.subtree.spent);
     let left_out = summary.waits.split_off(summary.waits.len().min(WAITS)).len() as u64;
     let summary = Some(Box::new(summary));
-    tools::show_agent(tx, run_id, AgentView { summary, active_children, waits_left_out: left_out });
-    Ok(())
+    Ok(AgentView { summary, active_children, waits_left_out: left_out })
 }
 
 /// How many calls of a tool the turn has made that did something, those of its interrupted runs included.

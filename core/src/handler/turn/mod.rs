@@ -10,6 +10,9 @@ pub(crate) mod itself;
 #[cfg(test)]
 mod itself_tests;
 pub(crate) mod limits;
+pub(crate) mod look;
+#[cfg(test)]
+mod look_tests;
 pub(crate) mod model_round;
 pub(crate) mod outage;
 pub(crate) mod report;

@@ -523,6 +523,25 @@ mod tests {
         assert!(world.agent("main").run.is_none());
     }
 
+    /// A request that was too long has been made shorter since: its refusal says nothing about the next pass.
+    #[test]
+    fn whom_a_request_was_too_long_for_is_asked_again_after_an_outage() {
+        let mut world = impatient(120);
+        for turn in ["one", "two"] {
+            world.complete("main", crate::testing::answers(turn));
+            world.admit("main", prompt("and now?"));
+            world.complete("main", context());
+        }
+        world.complete("main", fails(FailureKind::ContextLength));
+        let before = world.requests.len();
+        world.complete("main", fails(FailureKind::Connect));
+        world.complete("main", fails(FailureKind::Connect));
+        world.pass_to_deadline();
+        assert_eq!(asked(&world)[before - 1..], ["one", "two", "one"]);
+        world.complete("main", crate::testing::answers("here I am"));
+        assert!(world.agent("main").run.is_none());
+    }
+
     #[test]
     fn without_patience_a_turn_fails_at_once() {
         let mut world = impatient(0);

@@ -3,19 +3,21 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use holon_facts::call::{SpawnAgent, ToolName};
+use holon_facts::call::SpawnAgent;
 use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
 use holon_facts::ids::{AgentId, RoundIndex, RunId, TaskId, TemplateId};
+use holon_facts::outcome::ToolOutcome;
 use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
 use holon_facts::time::Millis;
 
 use crate::agent::turn::window::Window;
-use crate::effect::{AgentView, TaskWork, ToolCall, Work, WorkView};
+use crate::effect::{Look, TaskWork, ToolCall, Work, WorkView};
 use crate::handler::task::tools::Retrieval;
-use crate::handler::turn::{itself, request};
+use crate::handler::turn::{itself, look, request};
 use crate::handler::workspace::occupancy;
 use crate::handler::{servers, skills, task, work};
 use crate::tool::Tool;
@@ -24,10 +26,19 @@ use crate::tx::{Opening, Tx};
 /// What every call may say, however little room there is.
 const FEWEST_TOKENS: u64 = 128;
 /// Looking at a task, or writing to it, takes no longer than this.
-const WORK_TIMEOUT: Millis = Millis::seconds(60);
+pub(super) const WORK_TIMEOUT: Millis = Millis::seconds(60);
 
 /// Beyond twice its time, a tool has so long to be stopped and to report.
 const STOP_TIMEOUT: Millis = Millis::seconds(90);
+
+/// How a call goes on that has begun.
+pub(crate) enum Begun {
+    /// A performer brings its result.
+    Performed,
+    /// It changes nothing: this is what it asks for.
+    Looks(Box<Look>),
+    Done(Box<Receipt>),
+}
 
 /// The first call of the last round that has no result yet.
 struct OpenCall {
@@ -61,49 +72,67 @@ fn first_open(tx: &Tx<'_>) -> Option<OpenCall> {
 /// has its result.
 pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
     while let Some(call) = first_open(tx) {
-        let begun = match call.verdict.clone() {
-            Verdict::Refused(error) => Err(error),
-            Verdict::Accepted(name) => {
-                started(tx, &call, name.clone());
-                match Tool::named(name.as_str()) {
-                    Some(tool) => execute(tx, call, tool),
-                    None => {
-                        let OpenCall { run_id, call_id, tool_name, arguments, .. } = call;
-                        let (found, output_tokens) = (tool_name != name.as_str(), output_tokens(tx));
-                        let asked = servers::Asked { run_id, call_id, arguments, found, output_tokens };
-                        servers::call(tx, name.as_str(), asked)
-                    }
-                }
+        let run_id = call.run_id;
+        match begin(tx, call) {
+            Ok(Begun::Performed) => return true,
+            Ok(Begun::Looks(look)) => {
+                look::open(tx, run_id, *look);
+                return true;
             }
-            Verdict::OnWork(on) => {
-                started(tx, &call, on.tool());
-                work::tools::call(tx, call.run_id, &on, call.arguments)
-            }
-            Verdict::OnTask(on) => {
-                started(tx, &call, on.tool());
-                task::tools::call(tx, call.run_id, &on, call.arguments)
-            }
-            Verdict::OnSelf(on) => {
-                started(tx, &call, on.tool());
-                match itself::call(tx, call.run_id, &on) {
-                    Ok(Some(receipt)) => {
-                        record_result(tx, receipt, Millis(0));
-                        continue;
-                    }
-                    Ok(None) => Ok(()),
-                    Err(error) => Err(error),
-                }
-            }
-        };
-        match begun {
-            Ok(()) => return true,
+            Ok(Begun::Done(receipt)) => record_result(tx, *receipt, Millis(0)),
             Err(error) => record_failure(tx, error, Millis(0)),
         }
     }
     false
 }
 
-fn started(tx: &mut Tx<'_>, call: &OpenCall, tool: ToolName) {
+/// Begins a call.
+///
+/// # Errors
+/// The one result of a call that does nothing.
+fn begin(tx: &mut Tx<'_>, call: OpenCall) -> Result<Begun, ToolError> {
+    let name = match &call.verdict {
+        Verdict::Refused(error) => return Err(error.clone()),
+        Verdict::Accepted(name) => name.clone(),
+        verdict @ (Verdict::OnWork(_) | Verdict::OnTask(_) | Verdict::OnSelf(_)) => {
+            let verdict = verdict.clone();
+            started(tx, &call);
+            return own(tx, call.run_id, &verdict, call.arguments);
+        }
+    };
+    started(tx, &call);
+    match Tool::named(name.as_str()) {
+        Some(tool) => execute(tx, call, tool)?,
+        None => {
+            let OpenCall { run_id, call_id, tool_name, arguments, .. } = call;
+            let (found, output_tokens) = (tool_name != name.as_str(), output_tokens(tx));
+            let asked = servers::Asked { run_id, call_id, arguments, found, output_tokens };
+            servers::call(tx, name.as_str(), asked)?;
+        }
+    }
+    Ok(Begun::Performed)
+}
+
+/// Begins a call that is decided here.
+///
+/// # Errors
+/// The one result of a call that does nothing.
+pub(super) fn own(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    verdict: &Verdict,
+    arguments: Text,
+) -> Result<Begun, ToolError> {
+    match verdict {
+        Verdict::OnWork(on) => work::tools::call(tx, run_id, on, arguments),
+        Verdict::OnTask(on) => task::tools::call(tx, run_id, on, arguments),
+        Verdict::OnSelf(on) => itself::call(tx, run_id, on),
+        Verdict::Accepted(_) | Verdict::Refused(_) => Ok(Begun::Performed),
+    }
+}
+
+fn started(tx: &mut Tx<'_>, call: &OpenCall) {
+    let Some(tool) = call.verdict.tool() else { return };
     let OpenCall { run_id, round, index, ref call_id, .. } = *call;
     tx.record(ToolStarted { run_id, round, index, call_id: call_id.clone(), tool });
 }
@@ -143,12 +172,6 @@ pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, mut view: WorkView) {
     view.output_tokens = output_tokens(tx);
     let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
     tx.open(opening, Work::CallWork { view });
-}
-
-/// Lets a performer show the agent to the call in progress.
-pub(super) fn show_agent(tx: &mut Tx<'_>, run_id: RunId, view: AgentView) {
-    let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
-    tx.open(opening, Work::CallAgent { view });
 }
 
 /// Lets a performer take in the template of the agent that the call in progress begins, and claim its name.
@@ -212,6 +235,11 @@ pub(crate) fn open_spawn(tx: &Tx<'_>) -> Option<SpawnAgent> {
     }
 }
 
+/// Whether the call in progress only looks.
+pub(crate) fn looks(tx: &Tx<'_>) -> bool {
+    first_open(tx).is_some_and(|call| look::looks(&call.verdict))
+}
+
 /// The arguments of the call in progress.
 pub(crate) fn open_arguments(tx: &Tx<'_>) -> Option<Text> {
     first_open(tx).map(|call| call.arguments)
@@ -233,6 +261,20 @@ pub(crate) fn record_result(tx: &mut Tx<'_>, mut receipt: Receipt, duration_ms: 
     let facts = receipt.clone();
     tx.record(ToolExecuted { run_id, round, index, call_id, tool_name, receipt, duration_ms });
     skills::used(tx, &facts.facts.skill_files);
+}
+
+/// Records what the calls came to that only looked, in their order.
+pub(super) fn record_looked(tx: &mut Tx<'_>, outcomes: Vec<ToolOutcome>) {
+    for (at, ToolOutcome { mut receipt, duration_ms, .. }) in outcomes.into_iter().enumerate() {
+        if !looks(tx) {
+            return;
+        }
+        if at > 0 {
+            first_open(tx).into_iter().for_each(|call| started(tx, &call));
+        }
+        receipt.facts = ToolFacts { truncated: receipt.facts.truncated, ..ToolFacts::default() };
+        record_result(tx, receipt, duration_ms);
+    }
 }
 
 /// Records that the call in progress has an error as its result.

@@ -17,8 +17,8 @@ use holon_facts::work::{NoReport, WorkState};
 
 use crate::agent::wait::recheck;
 use crate::agent::work::{OPEN, WorkItem};
-use crate::effect::{WorkShown, WorkView};
-use crate::handler::turn::tools;
+use crate::effect::{Look, WorkShown, WorkView};
+use crate::handler::turn::tools::{self, Begun};
 use crate::handler::wait::resolve;
 use crate::tx::Tx;
 
@@ -31,7 +31,7 @@ pub(crate) fn call(
     run_id: RunId,
     call: &WorkCall,
     arguments: Text,
-) -> Result<(), ToolError> {
+) -> Result<Begun, ToolError> {
     let mut view = WorkView {
         shown: WorkShown::None,
         current: None,
@@ -65,14 +65,12 @@ pub(crate) fn call(
             *work_item
         }
         WorkCall::Get { work_item, todo_list } => {
-            with_todo_list = *todo_list;
-            known(tx, *work_item)?.id
+            let item = Box::new(known(tx, *work_item)?.clone());
+            return Ok(looks(tx, view, WorkShown::One { item, todo_list: *todo_list }));
         }
         WorkCall::List { filter, limit, todo_list } => {
-            view.shown = list(tx, *filter, *limit, *todo_list);
-            view.current = tx.agent().work.current().map(|item| item.id);
-            tools::show_work(tx, run_id, view);
-            return Ok(());
+            let shown = list(tx, *filter, *limit, *todo_list);
+            return Ok(looks(tx, view, shown));
         }
         WorkCall::Update { work_item, todo_list, .. } => {
             // Whoever leaves the steps as they are knows them.
@@ -98,7 +96,13 @@ pub(crate) fn call(
         view.shown = WorkShown::One { item: Box::new(item.clone()), todo_list: with_todo_list };
     }
     tools::show_work(tx, run_id, view);
-    Ok(())
+    Ok(Begun::Performed)
+}
+
+/// A call that changes nothing.
+fn looks(tx: &Tx<'_>, view: WorkView, shown: WorkShown) -> Begun {
+    let current = tx.agent().work.current().map(|item| item.id);
+    Begun::Looks(Box::new(Look::Work { view: WorkView { shown, current, ..view } }))
 }
 
 /// Records a new item.

@@ -64,6 +64,21 @@ fn without_a_runtime_it_offers_to_start_one() {
 }
 
 #[test]
+fn an_agent_that_is_not_there_leaves_the_console_where_it_was() {
+    let mut model = at(80, 24);
+    model.composer.clear();
+    typed(&mut model, "/agent nobody");
+    let nobody = AgentId::new("nobody").unwrap();
+    assert_eq!(press(&mut model, KeyCode::Enter), [Request::Load(nobody.clone())]);
+    let problem = "there is no agent nobody".to_owned();
+    let failed = Answer::LoadFailed { agent: nobody, again: false, problem };
+    assert_eq!(update(&mut model, Msg::Answer(failed)), [Request::Load(agent())]);
+    update(&mut model, loaded(conversation(), false));
+    let shown = screen(&model);
+    assert!(shown.contains("main") && shown.contains("there is no agent nobody"), "{shown}");
+}
+
+#[test]
 fn a_long_name_of_a_model_leaves_the_status_line_to_the_rest() {
     let mut model = at(80, 24);
     model.status.model = Some(format!("scripted/{}/漢字.json", "folder/".repeat(20)));

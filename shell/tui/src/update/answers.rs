@@ -2,7 +2,7 @@
 
 use holon_facts::AgentId;
 
-use super::{ask_status, open, switch};
+use super::{ask_status, open, reload, switch};
 use crate::entry::Entry;
 use crate::message::{Answer, Loaded, Request};
 use crate::model::{Link, Model};
@@ -77,7 +77,7 @@ fn current(model: &Model) -> Vec<Request> {
 }
 
 fn came_first(model: &mut Model, agent: AgentId, loaded: Loaded) -> Vec<Request> {
-    model.link = Link::Connected;
+    (model.link, model.session.before) = (Link::Connected, None);
     model.status = loaded.status;
     model.conversation.load(loaded.rows, loaded.last, loaded.more);
     let mut requests = vec![Request::Follow(agent, model.conversation.cursor())];
@@ -91,7 +91,14 @@ fn load_failed(model: &mut Model, again: bool, problem: &str) -> Vec<Request> {
         return vec![Request::Load(model.agent.clone())];
     }
     model.notice = Some(clean(problem));
-    open(model, Kind::Agents)
+    match model.session.before.take() {
+        // Nothing was shown of the one that can't be loaded.
+        Some(before) => {
+            model.agent = before;
+            reload(model)
+        }
+        None => open(model, Kind::Agents),
+    }
 }
 
 /// What was refused comes back to the composer; what may pass is sent again when the stream stands.

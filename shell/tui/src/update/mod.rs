@@ -164,7 +164,8 @@ fn missing(model: &mut Model) -> Vec<Request> {
 
 /// Begins with another agent, or with the same one anew.
 fn switch(model: &mut Model, agent: AgentId) -> Vec<Request> {
-    model.agent = agent;
+    let before = std::mem::replace(&mut model.agent, agent);
+    model.session.before.get_or_insert(before);
     model.recipient = Recipient::Agent;
     model.overlays.clear();
     reload(model)
