@@ -18,6 +18,8 @@ use serde_json::Value;
 struct State {
     /// The status of the next answers; 200 where there is none.
     status: Option<u16>,
+    /// Larger bodies are answered with 413.
+    most: Option<usize>,
     /// Whether it takes what it is sent, and ends the connection without an answer.
     mute: bool,
     taken: Vec<Value>,
@@ -61,6 +63,11 @@ impl Collector {
     pub fn answers(&self, status: u16) {
         let mut state = self.state();
         (state.status, state.mute) = (Some(status), false);
+    }
+
+    /// Refuses bodies of more bytes from now on.
+    pub fn takes_at_most(&self, bytes: usize) {
+        self.state().most = Some(bytes);
     }
 
     /// Takes what comes, and says nothing.
@@ -128,7 +135,11 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
     };
     let mut state = state.lock().expect("nobody panicked");
     state.requests += u64::from(traces);
-    let status = if document.is_err() { 400 } else { state.status.unwrap_or(200) };
+    let status = match (&document, state.most) {
+        (Err(_), _) => 400,
+        (Ok(_), Some(most)) if body.len() > most => 413,
+        (Ok(_), _) => state.status.unwrap_or(200),
+    };
     state.wrong.extend(document.as_ref().err().cloned());
     if traces {
         state.headers = head;

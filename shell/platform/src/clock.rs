@@ -21,17 +21,15 @@ pub fn now() -> Now {
 /// Microseconds that the clock to go by is ahead of this machine's.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
-/// Goes by another clock from now on, which shows `wall` at this moment: those who share something agree on the time. Says how
-/// many microseconds it is ahead of this machine's.
+/// Goes by another clock from now on, which shows `wall` at this moment: those who share something agree on the time.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-pub fn go_by(wall: Wall) -> i64 {
+pub fn go_by(wall: Wall) {
     let ahead = wall.0.saturating_sub(wall_of(SystemTime::now()).0);
     let before = AHEAD.load(Ordering::Relaxed);
     // What a round trip may account for is no difference.
     if ahead.abs_diff(before) > ROUND_TRIP {
         AHEAD.store(ahead, Ordering::Relaxed);
     }
-    ahead
 }
 
 const ROUND_TRIP: u64 = 20_000;

@@ -20,7 +20,7 @@ use steps::{StepKind, Steps};
 use waiting::{Partial, Waiting};
 
 use crate::live::{Live, LiveSink};
-use crate::screen::{Screen, Tone, harmless};
+use crate::screen::{Look, Screen, harmless};
 use holon_present::{Category, Level, Presentation};
 
 /// Turns records into lines on a screen.
@@ -88,8 +88,8 @@ impl Activity {
             let steps =
                 self.steps.see(fact).into_iter().filter(|step| !(spoke && step.kind == StepKind::Said));
             for step in steps {
-                for (tone, line) in self.repeats.pass(step) {
-                    self.screen.line(tone, &line);
+                for (look, line) in self.repeats.pass(step) {
+                    self.screen.line(look, &line);
                 }
             }
         }
@@ -134,13 +134,13 @@ impl Activity {
     fn failed(&mut self, attempt: Option<String>) {
         if let Some(attempt) = attempt {
             self.flush();
-            self.screen.prose(Tone::Bad, &attempt);
+            self.screen.prose(Look::Bad, &attempt);
         }
     }
 
     fn flush(&mut self) {
-        for (tone, line) in self.repeats.flush() {
-            self.screen.line(tone, &line);
+        for (look, line) in self.repeats.flush() {
+            self.screen.line(look, &line);
         }
     }
 
@@ -150,7 +150,7 @@ impl Activity {
         }
         self.flush();
         let bad = told.category == Category::OperatorNotification;
-        self.screen.line(if bad { Tone::Bad } else { Tone::Aside }, &told.shown());
+        self.screen.line(if bad { Look::Bad } else { Look::Aside }, &told.shown());
     }
 
     fn wait_for(&self, waiting: Waiting) {

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use holon_facts::receipt::ToolErrorKind;
 
 use super::steps::{Step, StepKind};
-use crate::screen::Tone;
 use holon_present::{DetailLine, Look};
 
 /// Refusals of one kind that are shown one by one; after that, each tenfold number of them.
 const SHOWN: u32 = 3;
 
-type Line = (Tone, String);
+type Line = (Look, String);
 
 /// What was shown, as far as it matters for what comes.
 #[derive(Debug, Default)]
@@ -31,13 +30,13 @@ impl Repeats {
     /// The lines to show for a step.
     pub(super) fn pass(&mut self, step: Step) -> Vec<Line> {
         match step.kind {
-            StepKind::Done(key) => self.done(key, (step.tone, step.text), step.below),
+            StepKind::Done(key) => self.done(key, (step.look, step.text), step.below),
             StepKind::Refused(kind) => {
                 let mut lines: Vec<Line> = self.end_of_run().into_iter().collect();
-                lines.extend(self.refuse(kind, step.tone, step.text));
+                lines.extend(self.refuse(kind, step.look, step.text));
                 lines
             }
-            StepKind::Said => self.end_of_run().into_iter().chain([(step.tone, step.text)]).collect(),
+            StepKind::Said => self.end_of_run().into_iter().chain([(step.look, step.text)]).collect(),
         }
     }
 
@@ -47,7 +46,7 @@ impl Repeats {
         for (kind, refused) in &mut self.refused {
             if refused.count > refused.told {
                 let more = refused.count - refused.told;
-                lines.push((Tone::Bad, format!("✗ {kind}: {more} more, {} in all", refused.count)));
+                lines.push((Look::Bad, format!("✗ {kind}: {more} more, {} in all", refused.count)));
                 refused.told = refused.count;
             }
         }
@@ -63,40 +62,31 @@ impl Repeats {
         }
         let before = self.end_of_run();
         self.last = Some((key, 0));
-        let below = below.into_iter().map(|(look, text)| (tone(look), format!("    {text}")));
+        let below = below.into_iter().map(|(look, text)| (look, format!("    {text}")));
         before.into_iter().chain([line]).chain(below).collect()
     }
 
     fn end_of_run(&mut self) -> Option<Line> {
         let (_, more) = self.last.take()?;
-        (more > 0).then(|| (Tone::Aside, format!("  the same {more} more {}", times(more))))
+        (more > 0).then(|| (Look::Aside, format!("  the same {more} more {}", times(more))))
     }
 
-    fn refuse(&mut self, kind: ToolErrorKind, tone: Tone, text: String) -> Option<Line> {
+    fn refuse(&mut self, kind: ToolErrorKind, look: Look, text: String) -> Option<Line> {
         let refused = self.refused.entry(kind).or_default();
         refused.count += 1;
         if refused.count <= SHOWN {
             refused.told = refused.count;
-            return Some((tone, text));
+            return Some((look, text));
         }
         let tenfold = (1..=9).map(|power| 10_u32.pow(power)).any(|round| refused.count == round);
         tenfold.then(|| {
             refused.told = refused.count;
-            (tone, format!("✗ {kind}: {} so far", refused.count))
+            (look, format!("✗ {kind}: {} so far", refused.count))
         })
     }
 }
 
 /// The colour of a line below a step.
-fn tone(look: Look) -> Tone {
-    match look {
-        Look::Plain => Tone::Plain,
-        Look::Good => Tone::Good,
-        Look::Bad => Tone::Bad,
-        Look::Aside => Tone::Aside,
-    }
-}
-
 fn times(count: u32) -> &'static str {
     if count == 1 { "time" } else { "times" }
 }
@@ -107,7 +97,7 @@ mod tests {
 
     fn done(text: &str) -> Step {
         Step {
-            tone: Tone::Good,
+            look: Look::Good,
             text: format!("{text} (2 s)"),
             kind: StepKind::Done(text.to_owned()),
             below: Vec::new(),
@@ -116,7 +106,7 @@ mod tests {
 
     fn refused(text: &str) -> Step {
         let kind = StepKind::Refused(ToolErrorKind::UnknownTool);
-        Step { tone: Tone::Bad, text: text.to_owned(), kind, below: Vec::new() }
+        Step { look: Look::Bad, text: text.to_owned(), kind, below: Vec::new() }
     }
 
     fn lines(steps: impl IntoIterator<Item = Step>) -> Vec<String> {

@@ -11,7 +11,7 @@ use holon_text::Texts;
 use holon_text::time;
 use std::sync::{Arc, OnceLock};
 
-use crate::screen::Tone;
+use crate::screen::Look;
 use holon_present::{self as present, DetailLine, Extent};
 
 /// How much of patches and outputs stands below a step: of what went well, and of what did not.
@@ -24,7 +24,7 @@ const NOTICEABLE: Millis = Millis(1_000);
 /// One line, and what makes it the same as another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
-    pub(super) tone: Tone,
+    pub(super) look: Look,
     pub(super) text: String,
     pub(super) kind: StepKind,
     /// What stands below it.
@@ -91,7 +91,7 @@ impl Steps {
                 Block::Text { text } => {
                     let text = present::one_line(text.preview());
                     if !text.is_empty() {
-                        said.push(Step { tone: Tone::Plain, text, kind: StepKind::Said, below: Vec::new() });
+                        said.push(Step { look: Look::Plain, text, kind: StepKind::Said, below: Vec::new() });
                     }
                 }
                 Block::ToolCall { call_id, tool_name, arguments } => {
@@ -110,16 +110,16 @@ impl Steps {
         let below = self.below(call.as_ref(), fact);
         let title = call.map_or_else(|| fact.tool_name.clone(), |call| call.title);
         let facts = &fact.receipt.facts;
-        let (mark, tone, outcome) = match (facts.exit_status, facts.changed_files.as_slice()) {
-            (Some(0), _) => ("✓", Tone::Good, String::new()),
-            (Some(status), _) => ("✗", Tone::Bad, format!(": exit status {status}")),
-            (None, []) => ("✓", Tone::Good, String::new()),
-            (None, files) => ("✓", Tone::Good, format!(": changed {}", present::files(files))),
+        let (mark, look, outcome) = match (facts.exit_status, facts.changed_files.as_slice()) {
+            (Some(0), _) => ("✓", Look::Good, String::new()),
+            (Some(status), _) => ("✗", Look::Bad, format!(": exit status {status}")),
+            (None, []) => ("✓", Look::Good, String::new()),
+            (None, files) => ("✓", Look::Good, format!(": changed {}", present::files(files))),
         };
         let title = if facts.changed_files.is_empty() { title } else { fact.tool_name.clone() };
         let key = format!("{mark} {title}{outcome}");
         let text = format!("{key}{}", took(fact.duration_ms));
-        Step { tone, text, kind: StepKind::Done(key), below }
+        Step { look, text, kind: StepKind::Done(key), below }
     }
 
     /// The patch, or the end of the output. What can't be read is left out: the ledger has it.
@@ -158,7 +158,7 @@ impl Steps {
         let title = call.map_or_else(|| fact.tool_name.clone(), |call| call.title);
         let Some(error) = &fact.receipt.error else {
             return Step {
-                tone: Tone::Bad,
+                look: Look::Bad,
                 text: format!("✗ {title}"),
                 kind: StepKind::Refused(ToolErrorKind::Interrupted),
                 below: Vec::new(),
@@ -170,7 +170,7 @@ impl Steps {
         // A command that took too long did something, and says more than its kind.
         let done = error.kind == ToolErrorKind::CommandTimedOut;
         let kind = if done { StepKind::Done(key) } else { StepKind::Refused(error.kind) };
-        Step { tone: Tone::Bad, text, kind, below: Vec::new() }
+        Step { look: Look::Bad, text, kind, below: Vec::new() }
     }
 }
 

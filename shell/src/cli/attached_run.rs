@@ -29,7 +29,7 @@ use crate::driver::Observer;
 use crate::home::Home;
 use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::run_stream::Source;
-use crate::screen::Tone;
+use crate::screen::Look;
 use crate::settings::Settings;
 use crate::wait::{End, Wait};
 use crate::workplace::HeldBack;
@@ -257,7 +257,7 @@ async fn ensure_agent(request: &RunRequest, client: &Client) -> Result<EventSeq,
 
 /// Ends the run in progress; what else is queued stays the runtime's business.
 async fn abort(request: &RunRequest, client: &Client) -> Result<AgentWhy, Failure> {
-    request.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
+    request.screen.line(Look::Aside, "holon: interrupted, the run ends (once more: at once)");
     let agent = &request.agent;
     match client.abort(agent, Abort::default()).await {
         Ok(_) => {}

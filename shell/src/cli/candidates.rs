@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::client_context::names as called;
 use crate::client;
 use crate::home::Home;
-use crate::settings::{KEYS, prices};
+use crate::settings::{KEYS, Kind, prices};
 use crate::temporary_runs;
 
 /// A person waits for the list.
@@ -33,6 +33,8 @@ enum Named {
     WorkItem,
     Model,
     Key,
+    /// What a key of the configuration can be.
+    Value,
     Run,
     Ask,
     Session,
@@ -59,6 +61,7 @@ fn named(command: &str, arg: &Arg) -> Option<Named> {
         (_, "ask", _) => Some(Named::Ask),
         ("revoke", "session", _) => Some(Named::Session),
         (_, "key", Some("KEY")) if matches!(command, "get" | "set" | "unset") => Some(Named::Key),
+        ("set", "value", _) => Some(Named::Value),
         (_, "continued" | "resume" | "run", Some("RUN")) => Some(Named::Run),
         (_, _, Some("MODEL")) => Some(Named::Model),
         _ => None,
@@ -70,10 +73,8 @@ fn candidates(named: Named) -> Vec<CompletionCandidate> {
     let home = Home::find(typed("--home").map(PathBuf::from), &environment).ok();
     let names = match named {
         Named::Key => KEYS.iter().map(|key| key.name.to_owned()).collect(),
-        Named::Model => {
-            let known = prices::built_in().map(|known| known.model.to_string());
-            SCRIPTED.map(ToOwned::to_owned).into_iter().chain(known).collect()
-        }
+        Named::Value => values(),
+        Named::Model => models(),
         Named::Run => home.map(|home| temporary_runs::names(&home)).unwrap_or_default(),
         Named::Agent | Named::Task | Named::WorkItem | Named::Ask | Named::Session => {
             home.and_then(|home| asked(&home, &environment, named)).unwrap_or_default()
@@ -82,9 +83,35 @@ fn candidates(named: Named) -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// What the line that is completed has for an option: the shell hands over all of its words.
+fn models() -> Vec<String> {
+    let known = prices::built_in().map(|known| known.model.to_string());
+    SCRIPTED.map(ToOwned::to_owned).into_iter().chain(known).collect()
+}
+
+/// The values of the key that the line names, where they have names.
+fn values() -> Vec<String> {
+    let words = words();
+    let Some(key) = KEYS.iter().find(|key| words.iter().any(|word| word == key.name)) else {
+        return Vec::new();
+    };
+    if let Kind::Word(words) = key.kind {
+        return words.iter().map(|word| (*word).to_owned()).collect();
+    }
+    if matches!(key.kind, Kind::Model | Kind::Models) {
+        return models();
+    }
+    let flag = matches!(key.kind, Kind::Flag);
+    ["true", "false"].iter().filter(|_| flag).map(|word| (*word).to_owned()).collect()
+}
+
+/// The line that is completed: the shell hands over all of its words.
+fn words() -> Vec<String> {
+    std::env::args_os().filter_map(|word| word.into_string().ok()).collect()
+}
+
+/// What the line that is completed has for an option.
 fn typed(option: &str) -> Option<String> {
-    let words: Vec<String> = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();
+    let words = words();
     let next =
         words.iter().zip(words.iter().skip(1)).find(|(word, _)| *word == option).map(|(_, value)| &**value);
     let same = || words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
@@ -125,7 +152,7 @@ async fn names(client: &Client, environment: &Environment, named: Named) -> Opti
             let items = client.work_items(&agent, WorkItemsQuery::default()).await.ok()?;
             Some(items.work_items.iter().map(|item| item.work_item_id.to_string()).collect())
         }
-        Named::Model | Named::Key | Named::Run => None,
+        Named::Model | Named::Key | Named::Value | Named::Run => None,
     }
 }
 

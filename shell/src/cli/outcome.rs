@@ -13,7 +13,7 @@ use super::run::Format;
 use crate::activity::Activity;
 use crate::report::{RunReport, in_short};
 use crate::run_stream::run_finished;
-use crate::screen::{Screen, Tone};
+use crate::screen::{Look, Screen};
 use holon_present as present;
 
 /// How a run that is not completed goes on.
@@ -82,13 +82,13 @@ fn tell(
 ) {
     if let Some(problem) = &report.changed_files_problem {
         let text = format!("holon: only what patches changed is known: {problem}");
-        screen.line(Tone::Aside, &text);
+        screen.line(Look::Aside, &text);
     }
     for due in &report.due {
         output::note(&format!("holon: the next thing to do is due at {}", moment::near(due.at)));
     }
     if report.verdict == RunVerdict::Completed {
-        screen.line(Tone::Aside, &summary(report));
+        screen.line(Look::Aside, &summary(report));
         return;
     }
     let asked = report.action_required.as_ref().filter(|_| report.verdict == RunVerdict::WaitingForOperator);
@@ -100,7 +100,7 @@ fn tell(
         (None, None) => report.verified.in_short().map_or_else(String::new, |unmet| format!(": {unmet}")),
     };
     output::prose(&format!("holon: {}{why}", report.verdict));
-    screen.line(Tone::Aside, &summary(report));
+    screen.line(Look::Aside, &summary(report));
     let waiting = match report.queued_messages {
         0 => String::new(),
         1 => "; a message waits for it in its queue".to_owned(),

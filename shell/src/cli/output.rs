@@ -15,10 +15,10 @@ use super::hints;
 use super::table::{self, Width};
 use crate::driver::{DriverError, StartError};
 use crate::home::HomeError;
-use crate::screen::{Tone, columns, harmless, painted, wrapped, wrapped_by};
+use crate::screen::{Look, columns, harmless, painted, wrapped, wrapped_by};
 use crate::settings::{EditError, SettingsError};
+use holon_present::DetailLine;
 use holon_present::markdown;
-use holon_present::{DetailLine, Look};
 
 /// Lines that may wait for a slow reader; then whoever writes them waits, too.
 const LINES: usize = 4_096;
@@ -219,23 +219,13 @@ pub(super) fn shown(
 }
 
 /// Writes lines of others to stdout, in the colours of how they are meant.
-pub(super) fn toned(lines: &[DetailLine]) -> io::Result<()> {
+pub(super) fn details(lines: &[DetailLine]) -> io::Result<()> {
     let (terminal, colour) = (io::stdout().is_terminal(), coloured());
     let shown = |(look, text): &DetailLine| {
         let text = if terminal { harmless(text) } else { text.clone() };
-        painted(tone(*look), &text, colour)
+        painted(*look, &text, colour)
     };
     lines.iter().try_for_each(|one| line(&shown(one)))
-}
-
-/// The colour of a line.
-pub(super) fn tone(look: Look) -> Tone {
-    match look {
-        Look::Plain => Tone::Plain,
-        Look::Good => Tone::Good,
-        Look::Bad => Tone::Bad,
-        Look::Aside => Tone::Aside,
-    }
 }
 
 /// Writes rows to stdout, their columns one below the other.
@@ -257,7 +247,7 @@ pub(super) fn coloured() -> bool {
 
 /// Text of others as it is written to stdout behind a label, in lines of the terminal's width that are indented as the
 /// label is wide.
-pub(super) fn labelled(label: &str, tone: Tone, text: &str) -> String {
+pub(super) fn labelled(label: &str, look: Look, text: &str) -> String {
     let indent = label.width() + 2;
     if !io::stdout().is_terminal() {
         return format!("{label}  {}", text.replace('\n', &format!("\n{}", " ".repeat(indent))));
@@ -265,7 +255,7 @@ pub(super) fn labelled(label: &str, tone: Tone, text: &str) -> String {
     let room = columns(io::stdout()).saturating_sub(indent + 1);
     let text = wrapped_by(&harmless(text), room, indent);
     let colour = coloured();
-    format!("{}  {}", painted(Tone::Aside, label, colour), painted(tone, &text, colour))
+    format!("{}  {}", painted(Look::Aside, label, colour), painted(look, &text, colour))
 }
 
 /// The same for lines, each in its colour; a line that is too long is left to the terminal.
@@ -273,10 +263,10 @@ pub(super) fn labelled_lines(label: &str, lines: &[DetailLine]) -> String {
     let (terminal, colour) = (io::stdout().is_terminal(), coloured());
     let indent = format!("\n{}", " ".repeat(label.width() + 2));
     let shown = |(look, text): &DetailLine| {
-        painted(tone(*look), &if terminal { harmless(text) } else { text.clone() }, colour)
+        painted(*look, &if terminal { harmless(text) } else { text.clone() }, colour)
     };
     let lines: Vec<String> = lines.iter().map(shown).collect();
-    format!("{}  {}", painted(Tone::Aside, label, colour), lines.join(&indent))
+    format!("{}  {}", painted(Look::Aside, label, colour), lines.join(&indent))
 }
 
 /// Writes a line to stderr; where that is closed, there is nobody to tell.

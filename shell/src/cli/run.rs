@@ -32,7 +32,7 @@ use crate::envelope::Envelopes;
 use crate::home::Home;
 use crate::live::LiveSink;
 use crate::report::RunReport;
-use crate::screen::{Screen, Tone};
+use crate::screen::{Look, Screen};
 use crate::settings::Settings;
 use crate::settings::find_home;
 use crate::temporary_runs::{self, TemporaryRun};
@@ -269,10 +269,10 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     if let Terms::Own(setup) = &terms
         && let Some(chosen) = setup.settings.chosen_model()
     {
-        screen.line(Tone::Aside, &format!("holon: {chosen}"));
+        screen.line(Look::Aside, &format!("holon: {chosen}"));
     }
     for problem in problems {
-        screen.warn(Tone::Bad, &format!("holon: {problem}"));
+        screen.warn(Look::Bad, &format!("holon: {problem}"));
     }
     let texts = TextSource::default();
     let activity = Activity::new(screen.clone(), texts.clone());

@@ -16,7 +16,7 @@ use crate::home::Home;
 use crate::images::Picture;
 use crate::live::LiveSink;
 use crate::report::Verified;
-use crate::screen::{Screen, Tone};
+use crate::screen::{Look, Screen};
 use crate::templates::Selector;
 use crate::workplace::{self, WorkplaceError};
 
@@ -102,9 +102,9 @@ impl RunRequest {
     pub(super) async fn verify(&self, answer: Option<&str>) -> Result<Verified, Failure> {
         let verified = self.conditions.verify(Path::new(&self.execution.cwd), answer).await?;
         if let Some(unmet) = verified.in_short() {
-            self.screen.line(Tone::Bad, &format!("holon: {unmet}"));
+            self.screen.line(Look::Bad, &format!("holon: {unmet}"));
         } else if let Some(check) = &verified.check {
-            self.screen.line(Tone::Aside, &format!("holon: the check `{}` passed", check.command));
+            self.screen.line(Look::Aside, &format!("holon: the check `{}` passed", check.command));
         }
         Ok(verified)
     }
@@ -124,7 +124,7 @@ impl RunRequest {
             );
             return Err(Failure::usage(error).hint(hint));
         }
-        self.screen.line(Tone::Aside, &format!("holon: {place}"));
+        self.screen.line(Look::Aside, &format!("holon: {place}"));
         Ok(())
     }
 }

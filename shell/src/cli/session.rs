@@ -36,7 +36,7 @@ use crate::images::{self, Picture};
 use crate::live::LiveSink;
 use crate::perform;
 use crate::report::{Ended, RunFold, RunReport, Verified};
-use crate::screen::{Screen, Tone};
+use crate::screen::{Look, Screen};
 use crate::settings::{CommandSettings, CommandVariables, DefinedServers};
 use crate::skills::{GiveError, Skills, may_name};
 use crate::templates::{self, Reach, Templates};
@@ -125,7 +125,7 @@ impl Session {
         closed?;
         if let Some(earlier) = outcome.earlier.filter(|_| !ending.asked()) {
             for text in earlier.told().await {
-                self.request.screen.line(Tone::Bad, &format!("holon: {text}"));
+                self.request.screen.line(Look::Bad, &format!("holon: {text}"));
             }
         }
         let ended = Ended {
@@ -333,7 +333,7 @@ impl Session {
         let view = driver.view();
         for task in view.agent(agent).into_iter().flat_map(|agent| agent.tasks.active()) {
             let text = format!("holon: {} continues in the background: {}", task.id, task.summary);
-            self.request.screen.line(Tone::Aside, &text);
+            self.request.screen.line(Look::Aside, &text);
         }
         Ok(())
     }
@@ -376,7 +376,7 @@ impl Session {
 
     /// Aborts the run in progress.
     pub(super) async fn interrupt(&self, driver: &mut Driver) -> Result<(), Failure> {
-        self.request.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
+        self.request.screen.line(Look::Aside, "holon: interrupted, the run ends (once more: at once)");
         Ok(abort(driver, &self.request.agent).await?)
     }
 
@@ -577,7 +577,7 @@ fn refused(reject: Reject) -> Failure {
 /// Shows what went wrong without harm.
 fn tell(driver: &mut Driver, screen: &Screen) {
     for warning in driver.take_warnings() {
-        screen.warn(Tone::Aside, &format!("holon: {warning}"));
+        screen.warn(Look::Aside, &format!("holon: {warning}"));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::screen::{Tone, painted, within, wrapped_by};
+use crate::screen::{Look, painted, within, wrapped_by};
 
 /// Between two columns.
 const GAP: &str = "  ";
@@ -49,19 +49,19 @@ fn line(
             _ => cell.clone(),
         };
         let padding = if last { 0 } else { widths[column].saturating_sub(cell.width()) };
-        let tone = if heads || (columns == 2 && column == 0) { Tone::Aside } else { of(&cell) };
-        cells.push(painted(tone, &cell, shown.colour) + &" ".repeat(padding));
+        let look = if heads || (columns == 2 && column == 0) { Look::Aside } else { of(&cell) };
+        cells.push(painted(look, &cell, shown.colour) + &" ".repeat(padding));
     }
     cells.join(GAP).trim_end().to_owned()
 }
 
 /// Words that say how something stands, as the first one of a cell.
-fn of(cell: &str) -> Tone {
+fn of(cell: &str) -> Look {
     let word = cell.split([' ', ':', ',']).next().unwrap_or_default();
     match word {
-        "failed" | "damaged" | "aborted" | "waiting_for_operator" | "budget_exhausted" => Tone::Bad,
-        "completed" | "running" | "awake_running" => Tone::Good,
-        _ => Tone::Plain,
+        "failed" | "damaged" | "aborted" | "waiting_for_operator" | "budget_exhausted" => Look::Bad,
+        "completed" | "running" | "awake_running" => Look::Good,
+        _ => Look::Plain,
     }
 }
 

@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::{tail_all, transcript};
-use crate::screen::Tone;
+use crate::screen::Look;
 use holon_present::{Category, Level, Presentation};
 
 /// Most events: what the runtime gives at once.
@@ -165,7 +165,7 @@ pub(super) fn shown(event: &Document<Envelope>, args: &TailArgs) -> Result<Optio
         return Ok(Some(output::json(&serde_json::to_string(event)?)));
     }
     Ok(shown_as(event, args.level.into())
-        .map(|(tone, shown)| output::labelled(&label(event, args), tone, &shown)))
+        .map(|(look, shown)| output::labelled(&label(event, args), look, &shown)))
 }
 
 /// Whether an event brings more than its presentation has.
@@ -180,23 +180,23 @@ pub(super) fn label(event: &Envelope, args: &TailArgs) -> String {
 }
 
 /// What goes wrong stands out, and what only surrounds the agent's own doing stands back.
-fn tone(category: Category) -> Tone {
+fn look(category: Category) -> Look {
     match category {
-        Category::OperatorNotification => Tone::Bad,
+        Category::OperatorNotification => Look::Bad,
         Category::Brief
         | Category::Message
         | Category::AssistantProgress
         | Category::Tool
         | Category::Task
-        | Category::Waiting => Tone::Plain,
-        Category::Runtime | Category::Workspace | Category::StateSync | Category::Trace => Tone::Aside,
+        | Category::Waiting => Look::Plain,
+        Category::Runtime | Category::Workspace | Category::StateSync | Category::Trace => Look::Aside,
     }
 }
 
 /// An event for people, where the level shows it.
-fn shown_as(event: &Envelope, level: Level) -> Option<(Tone, String)> {
+fn shown_as(event: &Envelope, level: Level) -> Option<(Look, String)> {
     // A newer runtime has events that this program does not know.
-    let Ok(record) = event.record() else { return Some((Tone::Plain, event.kind.clone())) };
+    let Ok(record) = event.record() else { return Some((Look::Plain, event.kind.clone())) };
     let told = Presentation::of(&record);
-    level.shows(told.visibility).then(|| (tone(told.category), told.shown()))
+    level.shows(told.visibility).then(|| (look(told.category), told.shown()))
 }

@@ -11,7 +11,7 @@ use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::tail::{EVENTS, TailArgs, is_step, label, shown};
 use super::transcript;
-use crate::screen::Tone;
+use crate::screen::Look;
 use holon_present::DetailLine;
 
 /// Pages that are looked through for events of the level.
@@ -108,7 +108,7 @@ fn line(event: &AnyEvent, args: &TailArgs) -> Result<Option<String>, Failure> {
         AnyEvent::Damaged(event) if args.json => Ok(Some(output::json(&serde_json::to_string(event)?))),
         AnyEvent::Damaged(DamagedEvent { agent_id, event_seq, problem, .. }) => {
             let what = format!("event {event_seq} is damaged: {problem}");
-            Ok(Some(output::labelled(agent_id.as_str(), Tone::Bad, &what)))
+            Ok(Some(output::labelled(agent_id.as_str(), Look::Bad, &what)))
         }
     }
 }

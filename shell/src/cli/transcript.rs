@@ -48,7 +48,7 @@ pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<
                     return none_of(&answer, args.json);
                 }
                 output::shown(&answer, args.json, || {
-                    answer.entries.iter().try_for_each(|entry| output::toned(&said(entry)))
+                    answer.entries.iter().try_for_each(|entry| output::details(&said(entry)))
                 })
             })
             .await

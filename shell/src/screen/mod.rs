@@ -11,7 +11,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use holon_platform::Environment;
 
-pub use holon_present::{harmless, within};
+pub use holon_present::{Look, harmless, within};
 pub use wrap::{wrapped, wrapped_by};
 
 /// Between two repaints of the line below: often enough to look alive, and hardly any work.
@@ -21,17 +21,6 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠟"];
 /// The width of a terminal that doesn't tell it.
 const COLUMNS: usize = 80;
-
-/// How a line is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    /// What the agent does and says.
-    Plain,
-    Good,
-    Bad,
-    /// What surrounds it: waits, recaps, the summary.
-    Aside,
-}
 
 /// Where activity is shown. Cheap to clone; a screen that is broken takes everything silently.
 #[derive(Clone)]
@@ -105,24 +94,24 @@ impl Screen {
     }
 
     /// Writes prose that stays, in lines of the terminal's width.
-    pub fn prose(&self, tone: Tone, text: &str) {
+    pub fn prose(&self, look: Look, text: &str) {
         let columns = self.lock().prose_columns();
-        self.line(tone, &columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns)));
+        self.line(look, &columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns)));
     }
 
     /// Writes lines that stay.
-    pub fn line(&self, tone: Tone, text: &str) {
+    pub fn line(&self, look: Look, text: &str) {
         if !self.lock().quiet {
-            self.warn(tone, text);
+            self.warn(look, text);
         }
     }
 
     /// The same for what must not be missed.
-    pub fn warn(&self, tone: Tone, text: &str) {
+    pub fn warn(&self, look: Look, text: &str) {
         let mut inner = self.lock();
         inner.wipe();
         let text = harmless(text);
-        let shown = painted(tone, &text, inner.colour);
+        let shown = painted(look, &text, inner.colour);
         inner.write(&format!("{shown}\n"));
         inner.paint();
     }
@@ -183,7 +172,7 @@ impl Screen {
                 inner.frame += 1;
                 inner.paint();
             } else if let Some(text) = self.waiting() {
-                self.line(Tone::Aside, &format!("… {text}"));
+                self.line(Look::Aside, &format!("… {text}"));
             }
         }
     }
@@ -238,9 +227,9 @@ impl Drop for Inner {
     }
 }
 
-/// A text in the colour of its tone, ended on each line.
-pub fn painted(tone: Tone, text: &str, colour: bool) -> String {
-    match style(tone).filter(|_| colour) {
+/// A text in the colour of its look, ended on each line.
+pub fn painted(look: Look, text: &str, colour: bool) -> String {
+    match style(look).filter(|_| colour) {
         Some(style) => {
             let lines: Vec<String> = text.lines().map(|line| format!("{style}{line}{style:#}")).collect();
             lines.join("\n")
@@ -249,13 +238,13 @@ pub fn painted(tone: Tone, text: &str, colour: bool) -> String {
     }
 }
 
-fn style(tone: Tone) -> Option<Style> {
+fn style(look: Look) -> Option<Style> {
     let colour = |colour: AnsiColor| Some(Style::new().fg_color(Some(colour.into())));
-    match tone {
-        Tone::Plain => None,
-        Tone::Good => colour(AnsiColor::Green),
-        Tone::Bad => colour(AnsiColor::Red),
-        Tone::Aside => Some(Style::new().dimmed()),
+    match look {
+        Look::Plain => None,
+        Look::Good => colour(AnsiColor::Green),
+        Look::Bad => colour(AnsiColor::Red),
+        Look::Aside => Some(Style::new().dimmed()),
     }
 }
 
@@ -292,9 +281,9 @@ mod tests {
     fn the_line_below_is_wiped_before_a_line_that_stays() {
         let (screen, written) = screen(true, false);
         screen.below(Some(Box::new(|| "waiting for a model that takes long".to_owned())));
-        screen.line(Tone::Plain, "one");
+        screen.line(Look::Plain, "one");
         assert_eq!(written(), "one\n\r⠋ waiting for a mo…\x1b[K");
-        screen.line(Tone::Bad, "two");
+        screen.line(Look::Bad, "two");
         assert_eq!(written(), "\r\x1b[Ktwo\n\r⠋ waiting for a mo…\x1b[K");
         screen.finish();
         assert_eq!(written(), "\r\x1b[K");
@@ -306,7 +295,7 @@ mod tests {
     fn without_a_terminal_there_are_only_lines() {
         let (screen, written) = screen(false, false);
         screen.below(Some(Box::new(|| "waiting".to_owned())));
-        screen.line(Tone::Good, "a \x1b[31mred\x1b[0m line\nand another");
+        screen.line(Look::Good, "a \x1b[31mred\x1b[0m line\nand another");
         screen.finish();
         assert_eq!(written(), "a �[31mred�[0m line\nand another\n");
     }
@@ -322,7 +311,7 @@ mod tests {
     #[test]
     fn colour_is_ended_on_each_line() {
         let (screen, written) = screen(false, true);
-        screen.line(Tone::Bad, "a\nb");
+        screen.line(Look::Bad, "a\nb");
         assert_eq!(written(), "\x1b[31ma\x1b[0m\n\x1b[31mb\x1b[0m\n");
     }
 }

@@ -50,6 +50,12 @@ impl Following {
     }
 }
 
+/// Why a collector does not take a document, whenever it is offered.
+enum Refused {
+    Never(String),
+    TooLarge(String),
+}
+
 /// Sends the traces of one ledger to one collector.
 pub struct Exporter {
     target: Target,
@@ -141,16 +147,21 @@ impl Exporter {
         Ok((traces, reached, more))
     }
 
-    /// Waits until the collector has taken everything, or has refused it for good.
+    /// Waits until the collector has taken everything, or has refused it for good. What is too large for it is sent in halves.
     async fn deliver(&self, traces: &[Trace]) {
         let spans: Vec<(&[u8; 16], &Span)> =
             traces.iter().flat_map(|trace| trace.spans.iter().map(|span| (&trace.id, span))).collect();
-        for some in spans.chunks(SPANS) {
+        let mut left: Vec<&[(&[u8; 16], &Span)]> = spans.chunks(SPANS).rev().collect();
+        while let Some(some) = left.pop() {
             let document = document(&self.target.resource, some.iter().copied());
             let count = some.len() as u64;
             match self.insist(&document).await {
                 Ok(()) => drop(self.following.sent.inc_by(count)),
-                Err(refusal) => {
+                Err(Refused::TooLarge(_)) if some.len() > 1 => {
+                    let (first, second) = some.split_at(some.len() / 2);
+                    left.extend([second, first]);
+                }
+                Err(Refused::TooLarge(refusal) | Refused::Never(refusal)) => {
                     self.following.dropped.inc_by(count);
                     tracing::warn!(
                         "{} takes no such spans, {count} are left out: {refusal}",
@@ -161,7 +172,7 @@ impl Exporter {
         }
     }
 
-    async fn insist(&self, document: &str) -> Result<(), String> {
+    async fn insist(&self, document: &str) -> Result<(), Refused> {
         let mut wait = AGAIN;
         let mut failed = false;
         loop {
@@ -172,7 +183,8 @@ impl Exporter {
                     }
                     return Ok(());
                 }
-                Taken::Never(refusal) => return Err(refusal),
+                Taken::Never(refusal) => return Err(Refused::Never(refusal)),
+                Taken::TooLarge(refusal) => return Err(Refused::TooLarge(refusal)),
                 Taken::NotNow(problem, after) => {
                     self.following.failures.inc();
                     if !failed {

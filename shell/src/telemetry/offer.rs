@@ -11,6 +11,8 @@ pub(super) enum Taken {
     Yes,
     /// It will never take this.
     Never(String),
+    /// It may take less at once.
+    TooLarge(String),
     NotNow(String, Option<Duration>),
 }
 
@@ -36,6 +38,7 @@ fn taken(posted: Posted) -> Taken {
     let line = text.lines().next().unwrap_or_default();
     let said = format!("{status} {}", holon_facts::content::clip(line, 200));
     match status.as_u16() {
+        413 => Taken::TooLarge(said),
         401 | 403 | 404 | 405 | 407 | 408 | 415 | 429 => Taken::NotNow(said, retry_after),
         400..=499 => Taken::Never(said),
         _ => Taken::NotNow(said, retry_after),
@@ -54,6 +57,7 @@ mod tests {
         };
         assert!(matches!(of(200), Taken::Yes));
         assert!(matches!(of(400), Taken::Never(said) if said == "400 Bad Request why"));
+        assert!(matches!(of(413), Taken::TooLarge(..)));
         for status in [301, 401, 403, 404, 405, 415, 429, 500, 503] {
             assert!(matches!(of(status), Taken::NotNow(..)), "{status}");
         }

@@ -46,7 +46,9 @@ impl Reporter {
                     let document = measured::document(&self.target.resource, &text, began, clock::now().wall);
                     match self.target.offer(&self.post, document).await {
                         Taken::Yes => None,
-                        Taken::Never(problem) | Taken::NotNow(problem, _) => Some(problem),
+                        Taken::Never(problem) | Taken::TooLarge(problem) | Taken::NotNow(problem, _) => {
+                            Some(problem)
+                        }
                     }
                 }
                 Err(problem) => Some(problem),

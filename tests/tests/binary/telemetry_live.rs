@@ -119,6 +119,17 @@ fn a_collector_that_is_away_loses_nothing_and_one_that_refuses_for_good_stops_no
 }
 
 #[test]
+fn what_is_too_large_for_a_collector_is_sent_in_halves() {
+    let collector = Collector::start();
+    collector.takes_at_most(1_500);
+    let (_provider, daemon) = begun(&collector, 2);
+    works(&daemon, "one");
+    works(&daemon, "two");
+    all_arrive(&daemon, &collector);
+    assert!(collector.requests() > 4, "more than a request for each turn");
+}
+
+#[test]
 fn no_span_is_lost_whenever_the_runtime_is_killed() {
     let collector = Collector::start();
     let (_provider, daemon) = begun(&collector, 16);

@@ -121,9 +121,9 @@ fn text(answer: &DebugPromptReply, sizes: bool) -> io::Result<()> {
     output::table(&parts(answer))?;
     if let Some(diff) = &answer.diff {
         output::line("")?;
-        output::toned(&compared(diff))?;
+        output::details(&compared(diff))?;
     } else if !sizes {
-        answer.sections.iter().try_for_each(|section| output::toned(&shown(section)))?;
+        answer.sections.iter().try_for_each(|section| output::details(&shown(section)))?;
     }
     Ok(())
 }

@@ -70,8 +70,6 @@ pub struct Routes {
     pub labels: BTreeMap<CellId, String>,
     /// Why the database does not answer.
     pub problem: Option<String>,
-    /// How far the clock of the database, which all nodes go by, is ahead of this machine's; in whole seconds.
-    pub clock_ahead_s: i64,
 }
 
 /// One hosted cell.
@@ -110,7 +108,6 @@ pub(super) struct State {
     /// What follows from doing what was asked.
     pending: VecDeque<Input>,
     problem: Option<String>,
-    clock_ahead_ms: i64,
     drains: bool,
     ended: bool,
 }
@@ -156,7 +153,7 @@ impl Actor {
                 && let Some(wall) = self.machine.wall(Mono(clock::boot()))
             {
                 self.tally.renewed_in(clock::boot().saturating_sub(ask.sent.0));
-                self.state.clock_ahead_ms = clock::go_by(Wall(wall.0)) / 1_000;
+                clock::go_by(Wall(wall.0));
             }
         }
         self.tally.owns(self.state.hosts.len());
@@ -329,7 +326,6 @@ impl Actor {
             named: self.state.named.clone(),
             labels: self.state.labels.clone(),
             problem: self.state.problem.clone(),
-            clock_ahead_s: self.state.clock_ahead_ms / 1_000,
         };
         self.routes.send_if_modified(|before| {
             let other = *before != routes;
