@@ -83,12 +83,15 @@ impl Chain {
         probes.then_some(0).into_iter().chain(others)
     }
 
-    /// In a chain that is gone through again: whether waiting can't help this one.
+    /// In a chain that is gone through again: whether waiting can't help this one. A request that was too long was made
+    /// shorter.
     fn is_out(&self, candidate: u32) -> bool {
         let model = self.models.get(candidate as usize);
         self.awaits.is_some()
             && self.attempts.iter().any(|attempt| {
-                attempt.outcome == AttemptOutcome::FailFastAborted && Some(&attempt.model_ref) == model
+                attempt.outcome == AttemptOutcome::FailFastAborted
+                    && attempt.failure_kind != Some(FailureKind::ContextLength)
+                    && Some(&attempt.model_ref) == model
             })
     }
 
