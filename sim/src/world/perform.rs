@@ -17,6 +17,7 @@ use crate::fault::Ill;
 use crate::ingress::{self, Request, Waiting};
 use crate::options::{Judges, Sabotage};
 use crate::performer::{Circumstances, Deliveries};
+use crate::promise::times::performer_has_its_time;
 use crate::provider;
 use crate::script::Line;
 use crate::story::Round;
@@ -61,6 +62,7 @@ impl World<'_> {
     }
 
     fn perform_work(&mut self, agent: &AgentId, op: OpId, work: Work) -> Result<(), Failure> {
+        performer_has_its_time(&work, self.scenario.config_of(self.life.number))?;
         match work {
             Work::LoadContext { untrusted, work_tree, .. } => {
                 self.begin(agent, op, "context", |here| tools::load_context(here, untrusted, work_tree))
