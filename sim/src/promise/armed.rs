@@ -40,7 +40,7 @@ pub(crate) struct Armed {
 }
 
 /// When something is to happen: not before the first moment, and by the second.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Window {
     from: Mono,
     to: Mono,
@@ -95,7 +95,7 @@ impl Armed {
         let due = self.order.iter().take_while(|(at, ..)| *at <= until);
         let due = due.filter(|(.., alarm)| *alarm == Alarm::Attempt).map(|(_, agent, _)| agent.clone());
         for agent in due.collect::<Vec<_>>() {
-            if let Some(Window { from, .. }) = self.disarm(&agent, Alarm::Attempt) {
+            if let Some(Window { from, .. }) = self.take(&agent, Alarm::Attempt) {
                 self.arm_within(&agent, Alarm::Attempt, Window { from, to: now.after(RESERVED_RETRY) });
             }
         }
@@ -116,7 +116,11 @@ impl Armed {
         self.at.insert((agent.clone(), alarm), window);
     }
 
-    fn disarm(&mut self, agent: &AgentId, alarm: Alarm) -> Option<Window> {
+    fn disarm(&mut self, agent: &AgentId, alarm: Alarm) {
+        self.take(agent, alarm);
+    }
+
+    fn take(&mut self, agent: &AgentId, alarm: Alarm) -> Option<Window> {
         let window = self.at.remove(&(agent.clone(), alarm))?;
         self.order.remove(&(window.to, agent.clone(), alarm));
         Some(window)
@@ -164,7 +168,7 @@ impl Armed {
             }
             Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => match fact.attempt.backoff_ms {
                 Some(wait) => self.arm(agent, Alarm::Attempt, now.after(wait)),
-                None => drop(self.disarm(agent, Alarm::Attempt)),
+                None => self.disarm(agent, Alarm::Attempt),
             },
             Event::Turn(TurnFact::ProvidersAwaited(fact)) => {
                 self.arm(agent, Alarm::Attempt, now.after(fact.pause_ms));
@@ -199,7 +203,7 @@ impl Armed {
                     ..=(agent.clone(), Alarm::Command(OpId(u64::MAX)));
                 let waits: Vec<Alarm> = self.at.range(of_agent).map(|((_, alarm), _)| *alarm).collect();
                 self.is_due(agent, &waits, now)?;
-                waits.into_iter().for_each(|alarm| drop(self.disarm(agent, alarm)));
+                waits.into_iter().for_each(|alarm| self.disarm(agent, alarm));
             }
             _ => {}
         }
