@@ -43,6 +43,10 @@ impl World<'_> {
                 self.agenda.plan(self.at, 0, Happening::Ring(None));
                 Ok(())
             }
+            Action::Login { provider } => {
+                self.login_changes(*provider);
+                Ok(())
+            }
             Action::Create { .. }
             | Action::Message(_)
             | Action::Model { .. }
@@ -52,7 +56,7 @@ impl World<'_> {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
-            | Action::CreateWork
+            | Action::CreateWork { .. }
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
             | Action::Deliver { .. }
@@ -64,6 +68,7 @@ impl World<'_> {
             | Action::Archive
             | Action::Rename { .. }
             | Action::Describe
+            | Action::CloseAsk { .. }
             | Action::Abort { .. }
             | Action::Restart => {
                 let request = Request { agent: timed.agent, action: timed.action.clone() };

@@ -50,8 +50,8 @@ impl World<'_> {
         if !self.outside.inflight.is_empty() {
             self.injector.saw("the machine sleeps during a turn");
         }
-        self.at += micros;
         self.life.slept += if self.life.engine.is_some() { micros } else { 0 };
+        self.at += micros;
         self.slept += micros;
         self.waits.took(self.at, micros);
         self.trace.note(self.at, &format!("the machine has slept for {micros} µs"));

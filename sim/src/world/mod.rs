@@ -11,6 +11,7 @@ mod duplicates;
 mod end;
 mod last;
 mod load;
+mod looks;
 mod lost_syncs;
 mod misshow;
 mod patterns;

@@ -123,6 +123,7 @@ impl World<'_> {
             return self.crash().map(|()| false);
         }
         self.witness.row(&row, &mut self.injector);
+        self.keys_are_refused(&row.records);
         if self.options.judges == Judges::All {
             self.check_tasks(&row.call, &row.records)?;
             if let Some(asked) = asked {
