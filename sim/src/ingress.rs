@@ -93,6 +93,7 @@ impl Request {
             | Action::Login { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
+            | Action::Freeze { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -196,6 +197,7 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         Action::Login { .. }
         | Action::Kill { .. }
         | Action::Suspend { .. }
+        | Action::Freeze { .. }
         | Action::ClockJump { .. }
         | Action::Tick => None,
     }

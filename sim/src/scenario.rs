@@ -203,6 +203,10 @@ pub enum Action {
     Suspend {
         micros: u64,
     },
+    /// The process is halted for so many microseconds, and both clocks go on.
+    Freeze {
+        micros: u64,
+    },
     /// The wall clock jumps by so many microseconds.
     ClockJump {
         micros: i64,

@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm has lost a kind of fault if it never strikes, or never meets anything.
-pub const KINDS: [Kind; 138] = [
+pub const KINDS: [Kind; 139] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -82,6 +82,7 @@ pub const KINDS: [Kind; 138] = [
     kind("CK4", "timer.early", ""),
     kind("CK5", "timer.twice", ""),
     kind("CK6", "the machine sleeps", "the machine sleeps during a turn"),
+    kind("CK8", "the process is halted", "the process is halted beyond a deadline"),
     kind("CK7", "the clock is at an end", ""),
     kind("CK8", "many things at one instant", ""),
     kind("ST1", "crash", "crash loses rows"),

@@ -14,6 +14,7 @@ pub(super) fn add(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Time
     labels(draw, agents, span, inputs);
     closed_asks(draw, agents, span, inputs);
     logins(draw, span, inputs);
+    freezes(draw, span, inputs);
     (draw.agent, draw.ordinal) = (0, 0);
 }
 
@@ -89,5 +90,16 @@ fn logins(draw: &mut Draw, span: u32, inputs: &mut Vec<Timed>) {
         let provider = draw.below("which provider", 3);
         let at = 1_000 + u64::from(draw.below("logged in", span));
         inputs.push(Timed { at, agent: 0, action: Action::Login { provider } });
+    }
+}
+
+/// In some worlds the process is halted, and goes on as if no time had passed.
+fn freezes(draw: &mut Draw, span: u32, inputs: &mut Vec<Timed>) {
+    draw.ordinal = 0;
+    for nth in 0..draw.of("freezes", &[0, 0, 0, 0, 0, 2]) {
+        draw.ordinal = nth;
+        let micros = draw.of("halted for", &[30_000, 3_000_000, 90_000_000, 2_000_000_000]);
+        let at = 1_000 + u64::from(draw.below("frozen", span));
+        inputs.push(Timed { at, agent: 0, action: Action::Freeze { micros } });
     }
 }

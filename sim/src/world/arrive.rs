@@ -38,6 +38,10 @@ impl World<'_> {
                 self.sleep(*micros);
                 Ok(())
             }
+            Action::Freeze { micros } => {
+                self.freeze(*micros);
+                Ok(())
+            }
             Action::Kill { again } => self.kill(*again),
             Action::Tick => {
                 self.agenda.plan(self.at, 0, Happening::Ring(None));
