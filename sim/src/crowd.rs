@@ -76,6 +76,7 @@ fn asked() -> Message {
         images: 0,
         skills: 0,
         names: None,
+        deposit: None,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::Input;
 use holon_core::agent::wait::token;
 use holon_core::input::ControlRequest;
+use holon_core::{Answer, Input};
 use holon_facts::hint::Hint;
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
-use holon_facts::ids::{Seed, TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::ids::{BriefId, DepositId, Seed, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::label::{Description, LabelChange};
 use holon_facts::message::{Idempotency, Ingress, Origin};
 use holon_facts::model_ref::ModelRef;
@@ -19,7 +19,7 @@ use holon_facts::{AgentId, ContentId, Millis, ReplyId, RunId, Text};
 
 use crate::commands;
 use crate::performer::{image, stored};
-use crate::scenario::{Action, Meddling, Message, Naming, Sender};
+use crate::scenario::{Action, Keyed, Meddling, Message, Naming, Sender};
 use crate::skills;
 use crate::tools::workspace_of;
 
@@ -68,17 +68,19 @@ impl Request {
     pub fn repeatable(&self) -> bool {
         match &self.action {
             Action::Message(message) => message.key.is_some(),
+            Action::RunTask { keyed, .. } | Action::CreateTimer { keyed, .. } => keyed.is_some(),
             Action::Create { .. }
             | Action::Start
             | Action::Stop
             | Action::Archive
             | Action::Rename { .. }
             | Action::Describe
+            | Action::CloseAsk { .. }
             | Action::Model { .. }
             | Action::Compact
             | Action::StopTask { .. }
             | Action::CancelTimer { .. }
-            | Action::CreateWork
+            | Action::CreateWork { .. }
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
             | Action::Deliver { .. }
@@ -87,14 +89,33 @@ impl Request {
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
             | Action::Place { .. }
-            | Action::RunTask { .. }
             | Action::WriteTask { .. }
-            | Action::CreateTimer { .. }
+            | Action::Login { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
+            | Action::Freeze { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
+    }
+}
+
+impl Request {
+    /// Whether an answer shows that the request has made something before, under its key.
+    pub fn was_made_before(&self, answer: &Answer) -> bool {
+        let (Action::RunTask { keyed, .. }
+        | Action::CreateTimer { keyed, .. }
+        | Action::CreateWork { keyed }) = &self.action
+        else {
+            return false;
+        };
+        let again = matches!(
+            answer,
+            Answer::Task { changed: false, .. }
+                | Answer::Timer { changed: false, .. }
+                | Answer::WorkItem { changed: false, .. }
+        );
+        keyed.is_some() && again
     }
 }
 
@@ -124,24 +145,21 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         Action::Stop => Some(Input::Control { agent, request: ControlRequest::Stop, reply }),
         Action::Archive => Some(Input::Control { agent, request: ControlRequest::Archive, reply }),
         Action::Rename { name } => {
-            let change = LabelChange::Rename { name: Some(agent_id(*name)) };
-            Some(Input::Label { agent, change, reply })
+            Some(labelled(agent, LabelChange::Rename { name: Some(agent_id(*name)) }, reply))
         }
-        Action::Describe => {
-            let change = LabelChange::Describe { description: Description::new("works").ok() };
-            Some(Input::Label { agent, change, reply })
-        }
+        Action::Describe => Some(labelled(agent, described(), reply)),
         Action::Abort { run, stop } => {
             let request = ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort: *stop };
             Some(Input::Control { agent, request, reply })
         }
         Action::Compact => Some(Input::Compact { agent, reply }),
+        Action::CloseAsk { brief } => Some(Input::CloseAsk { agent, brief: BriefId(*brief), reply }),
         Action::Model { number } => {
             Some(Input::SetModel { agent, model: number.and_then(other_model), reply })
         }
-        Action::RunTask { command } => {
+        Action::RunTask { command, keyed } => {
             let arguments = Text::Inline(commands::arguments(*command).into());
-            Some(Input::RunTask { agent, arguments, key: None, reply })
+            Some(Input::RunTask { agent, arguments, key: keyed.map(idempotency), reply })
         }
         Action::StopTask { task, force } => {
             Some(Input::StopTask { agent, task: TaskId(*task), force: *force, reply })
@@ -149,37 +167,70 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         Action::WriteTask { task, bytes } => {
             Some(Input::WriteTask { agent, task: TaskId(*task), text: text(*bytes), reply })
         }
-        Action::CreateTimer { seconds, every, misfire, summary } => {
+        Action::CreateTimer { seconds, every, misfire, summary, keyed } => {
             let timer = timer(*seconds, *every, *misfire, *summary);
-            Some(Input::CreateTimer { agent, timer, key: None, reply })
+            Some(Input::CreateTimer { agent, timer, key: keyed.map(idempotency), reply })
         }
         Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),
-        Action::CreateWork => Some(Input::CreateWorkItem { agent, item: work_item(), key: None, reply }),
+        Action::CreateWork { keyed } => {
+            Some(Input::CreateWorkItem { agent, item: work_item(), key: keyed.map(idempotency), reply })
+        }
         Action::CompleteWork { item } => {
             Some(Input::CompleteWorkItem { agent, item: WorkItemId(*item), reply })
         }
         Action::Wake { source, says, wait, about } => {
-            let wait_id = (*wait > 0).then_some(WaitId(*wait));
-            let hint = Hint { wait_id, ..hint(*source, u32::from(*says), *about) };
-            Some(Input::Wake { agent, hint, reply })
+            let hint = hint(*source, u32::from(*says), *about);
+            Some(Input::Wake { agent, hint: Hint { wait_id: named(*wait), ..hint }, reply })
         }
         Action::Deliver { generation, source, says, about } => {
-            let (delivery_mode, hint) = (DeliveryMode::WakeHint, hint(*source, *says, *about));
-            let delivery = Delivery { generation: *generation, delivery_mode, hint };
+            let delivery = delivery(*generation, hint(*source, *says, *about));
             Some(Input::Deliver { agent, delivery, reply })
         }
         Action::ChangeTrigger { revoke } => {
-            let change = if *revoke { TriggerChange::Revoke } else { TriggerChange::Rotate };
-            Some(Input::ChangeTrigger { agent, change, reply })
+            Some(Input::ChangeTrigger { agent, change: trigger_change(*revoke), reply })
         }
         Action::Meddle { task, how } => meddle(&agent, *task, *how, reply),
         Action::Place { folder, how } => {
-            let change = how.change(&agent, *folder);
-            Some(Input::ChangeWorkspace { agent, change, reply })
+            Some(Input::ChangeWorkspace { change: how.change(&agent, *folder), agent, reply })
         }
         Action::Restart => Some(Input::Drain { reply }),
-        Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
+        Action::Login { .. }
+        | Action::Kill { .. }
+        | Action::Suspend { .. }
+        | Action::Freeze { .. }
+        | Action::ClockJump { .. }
+        | Action::Tick => None,
     }
+}
+
+/// The provider with a number: one of those that configurations and requests name.
+pub fn provider(number: u32) -> &'static str {
+    ["a", "b", "other"][number as usize % 3]
+}
+
+fn labelled(agent: AgentId, change: LabelChange, reply: ReplyId) -> Input {
+    Input::Label { agent, change, reply }
+}
+
+fn described() -> LabelChange {
+    LabelChange::Describe { description: Description::new("works").ok() }
+}
+
+fn delivery(generation: u64, hint: Hint) -> Delivery {
+    Delivery { generation, delivery_mode: DeliveryMode::WakeHint, hint }
+}
+
+fn trigger_change(revokes: bool) -> TriggerChange {
+    if revokes { TriggerChange::Revoke } else { TriggerChange::Rotate }
+}
+
+/// The wait with a number; 0 is none.
+fn named(wait: u64) -> Option<WaitId> {
+    (wait > 0).then_some(WaitId(wait))
+}
+
+fn idempotency(keyed: Keyed) -> Idempotency {
+    Idempotency { key: format!("r{}", keyed.key), payload: ContentId([keyed.payload; 32]) }
 }
 
 fn initial_settings(some: bool) -> InitialSettings {
@@ -310,5 +361,6 @@ fn ingress(message: &Message) -> Ingress {
     let bytes = if message.images > 3 { 30 } else { 3_400_000 };
     let images = (0..message.images).map(|number| image(u64::from(number), bytes)).collect();
     let skills = skills::given(message.skills);
-    Ingress { kind, origin, priority: message.priority, source_refs, images, skills, idempotency, ..prompt }
+    let (priority, deposit) = (message.priority, message.deposit.map(DepositId));
+    Ingress { kind, origin, priority, source_refs, images, skills, idempotency, deposit, ..prompt }
 }

@@ -1,7 +1,7 @@
 //! D12: agents are independent. A scenario runs twice, the second time without its last agent; where nothing is shared,
 //! the other agents record the same, at the same moments.
 //!
-//! Some things are shared by design, and so taken away from both runs: slots for turns, bounds of a step, shared
+//! Some things are shared by design, and so taken away from both runs: slots for turns, bounds of a step, names, logins, shared
 //! folders, the disk, the process and its clock. The moments of steps are shared, too: the driver's timer counts
 //! milliseconds from the last step of any agent, and the next step of any agent handles an expired deadline. So the
 //! second run is woken whenever the last agent had the first step at a moment of the first run.
@@ -97,7 +97,9 @@ fn apart(scenario: &Scenario) -> Scenario {
     let budgets = &mut scenario.config.budgets;
     (budgets.runtime, budgets.runtime_day) = Default::default();
     (limits.decisions_per_step, limits.deadlines_per_step) = (10_000, 10_000);
-    scenario.inputs.retain(|input| input.agent > 0 && !matches!(input.action, Action::Place { .. }));
+    // Names are shared, too.
+    let shares = |action: &Action| matches!(action, Action::Place { .. } | Action::Rename { .. });
+    scenario.inputs.retain(|input| input.agent > 0 && !shares(&input.action));
     // An agent with dead performers is stopped after a shutdown, which concerns all agents.
     let last = scenario.agents;
     scenario.faults.dead.retain(|dead| dead.agent != last);
@@ -113,6 +115,7 @@ fn apart(scenario: &Scenario) -> Scenario {
         folder_calls: 0,
         image_calls: 0,
         skills: 0,
+        logins: 0,
         server_calls: 0,
         crashes: Vec::new(),
         spells: Vec::new(),

@@ -131,7 +131,7 @@ pub const WORLD: [WorldLaw; 67] = [
         Sabotage::LoseEffect,
         "What the records of a step promise leaves with it, once in each life of the process: operations, cancellations, \
          ends of commands, watches of those that go on, loads for messages that wait; and what is to happen at a time is \
-         armed.",
+         armed, and does not happen before.",
     ),
     law(
         "E2",

@@ -148,6 +148,14 @@ pub enum Sabotage {
     LoseEffect,
     /// The driver's timer is taken to be armed for nothing.
     NoAlarm,
+    /// A process starts with half of the time that a turn may take.
+    ShortTurns,
+    /// A process starts with half of the time that a request may take.
+    ShortRequests,
+    /// A process starts with half of the grace of a stop.
+    ShortGrace,
+    /// A record promises a longer wait for the next attempt.
+    LongWaits,
     /// The receiver of an outbox message has forgotten that it took the message.
     TakeAgain,
     /// The caller of a stop is notified of less than it did.

@@ -99,6 +99,14 @@ pub enum Action {
         name: u32,
     },
     Describe,
+    /// An operator closes what an agent has asked, by the number of its brief.
+    CloseAsk {
+        brief: u64,
+    },
+    /// The login of a provider is another one now; which provider, by its number.
+    Login {
+        provider: u32,
+    },
     /// Another primary model from the next turn on, by its number; none for the configured one.
     Model {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,6 +118,8 @@ pub enum Action {
     RunTask {
         #[serde(default)]
         command: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keyed: Option<Keyed>,
     },
     /// An operator asks a task to end.
     StopTask {
@@ -131,12 +141,17 @@ pub enum Action {
         /// Bytes of its summary.
         #[serde(default, skip_serializing_if = "none")]
         summary: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keyed: Option<Keyed>,
     },
     CancelTimer {
         timer: u64,
     },
     /// An operator makes a work item.
-    CreateWork,
+    CreateWork {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keyed: Option<Keyed>,
+    },
     CompleteWork {
         item: u64,
     },
@@ -188,12 +203,24 @@ pub enum Action {
     Suspend {
         micros: u64,
     },
+    /// The process is halted for so many microseconds, and both clocks go on.
+    Freeze {
+        micros: u64,
+    },
     /// The wall clock jumps by so many microseconds.
     ClockJump {
         micros: i64,
     },
     /// An early or extra ring of the driver's timer.
     Tick,
+}
+
+/// The idempotency key of a request that makes something, by its number; another payload under it is a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keyed {
+    pub key: u32,
+    #[serde(default)]
+    pub payload: u8,
 }
 
 /// A request to a child that bypasses its supervisor.
@@ -238,6 +265,9 @@ pub struct Message {
     /// The wait that it names as its correlation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Naming>,
+    /// It was kept while nobody owned its agent, under this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposit: Option<u64>,
 }
 
 /// How a message names a wait.

@@ -25,6 +25,9 @@ struct Done {
     agent: AgentId,
     previous: Option<Status>,
     applied: Vec<ControlApplied>,
+    /// The step puts the agent into the archive; and whether the agent is there afterwards.
+    archives: bool,
+    archived: bool,
     /// Execution roots that the agent and its children released because they stopped, and all that were released.
     stopped_roots: BTreeSet<String>,
     roots: BTreeSet<String>,
@@ -42,6 +45,8 @@ impl Stops {
             agent: agent.clone(),
             previous: agents.get(agent).map(|agent| agent.status),
             applied: Vec::new(),
+            archives: false,
+            archived: agents.get(agent).is_some_and(|agent| agent.label.archived),
             stopped_roots: BTreeSet::new(),
             roots: BTreeSet::new(),
             ending: BTreeSet::new(),
@@ -54,6 +59,9 @@ impl Stops {
                 }
                 Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if record.agent == *agent => {
                     done.applied.push((**fact).clone());
+                }
+                Event::Lifecycle(LifecycleFact::AgentLabelled(fact)) if record.agent == *agent => {
+                    done.archives |= fact.label.archived && !fact.previous.archived;
                 }
                 Event::Workspace(WorkspaceFact::OccupancyReleased(fact)) => {
                     if is_of_subtree(agent, &record.agent) && fact.cause == ReleaseCause::Stopped {
@@ -84,11 +92,14 @@ impl Stops {
         let agent = &done.agent;
         // A supervisor may have stopped the agent in the same step.
         let applied = done.applied.iter().find(|applied| applied.action == outcome.action);
+        // An agent that was stopped before may only get into the archive.
+        let (changed, archived) = (applied.is_some() || done.archives, done.archived);
         ensure!(
-            outcome.changed == applied.is_some(),
+            (outcome.changed, outcome.archived) == (changed, archived),
             "E3",
-            "{agent}: changed is {}, on record is {applied:?}",
-            outcome.changed
+            "{agent}: changed is {}, archived {}; on record is {applied:?}, archived {archived}",
+            outcome.changed,
+            outcome.archived
         );
         let Some(applied) = applied else { return Ok(false) };
         ensure!(

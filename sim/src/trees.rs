@@ -36,13 +36,14 @@ impl Trees {
             here.injector.saw("a worktree is gone back into");
             return here.deliver(after, Outcome::found(binding(anchor, &own.path)));
         }
-        if here.fault("fails", here.faults.tool_fails) {
-            match (here.below("half", 2), here.below("how far", 2)) {
-                (0, 0) => self.make(&isolated.plan),
-                (0, _) => {
+        // A large repository takes long to check out: git is killed more often than other tools.
+        if here.fault("fails", here.faults.tool_fails * 3) {
+            match here.below("how far", 4) {
+                0 => self.make(&isolated.plan),
+                1 | 2 => {
                     self.branches.insert(isolated.plan.branch.clone());
                 }
-                (_, _) => {}
+                _ => {}
             }
             return here.deliver(after, failed("git was killed"));
         }

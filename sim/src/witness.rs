@@ -9,11 +9,12 @@ use holon_core::Answer;
 use holon_core::tool::Tool;
 use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::operation::Settlement;
+use holon_facts::event::scheduling::HoldEnd;
 use holon_facts::event::wait::Resolution;
 use holon_facts::event::workspace::ReleaseCause;
 use holon_facts::event::{
-    EpisodeFact, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WaitFact, WakeFact,
-    WorkspaceFact,
+    BriefFact, EpisodeFact, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WaitFact,
+    WakeFact, WorkspaceFact,
 };
 use holon_facts::model::AttemptOutcome;
 use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict};
@@ -97,6 +98,19 @@ impl Witness {
                 }
                 Event::Lifecycle(LifecycleFact::ClockStepped(_)) => {
                     injector.saw("a step of the clock is recorded");
+                }
+                Event::Lifecycle(LifecycleFact::AgentLabelled(fact)) => {
+                    match (fact.previous.archived, fact.label.archived) {
+                        (false, true) => injector.saw("an agent is archived"),
+                        (true, false) => injector.saw("an archived agent is started"),
+                        (_, _) => {}
+                    }
+                }
+                Event::Brief(BriefFact::AskClosed(_)) => injector.saw("an ask is closed"),
+                Event::Scheduling(SchedulingFact::HoldEnded(fact))
+                    if fact.reason == HoldEnd::LoginChanged =>
+                {
+                    injector.saw("a login ends a hold");
                 }
                 Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
                     *self.decisions.entry(Came::of(decision)).or_default() += 1;
@@ -254,8 +268,9 @@ fn command_refused(error: &ToolError, injector: &mut Injector) {
 
 /// Notes which limit refused a call for another agent, by the name of its setting. Calls also fail for other reasons.
 fn spawn_refused(error: &ToolError, injector: &mut Injector) {
-    const BOUNDS: [(&str, &str); 4] = [
+    const BOUNDS: [(&str, &str); 5] = [
         ("(limits.child_depth)", "a child would be too deep"),
+        ("an agent this deep begins no others", "a child would be too deep"),
         ("(limits.children_per_agent)", "a child is one too many for its parent"),
         ("(limits.agents)", "an agent is one too many for the runtime"),
         ("exists already", "a name is taken"),
@@ -283,6 +298,7 @@ fn folder(fact: &WorkspaceFact, injector: &mut Injector) {
                 ReleaseCause::Stopped => "a holder is stopped",
             });
         }
+        WorkspaceFact::WorkspaceTreeKept(_) => injector.saw("files are kept"),
         _ => {}
     }
 }

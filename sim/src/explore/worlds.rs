@@ -75,6 +75,7 @@ fn message(sender: Sender, priority: Priority, key: Option<u32>) -> Action {
         payload: 0,
         text: None,
         names: None,
+        deposit: None,
     })
 }
 
@@ -278,7 +279,7 @@ fn work() -> SmallWorld {
         config: few_deferrals(),
         agents: 1,
         offers: vec![
-            offer(1, 1, Action::CreateWork),
+            offer(1, 1, Action::CreateWork { keyed: None }),
             offer(1, 1, Action::CompleteWork { item: 1 }),
             offer(1, 1, prompt()),
             offer(1, 1, Action::Stop),
@@ -315,7 +316,8 @@ fn waits() -> SmallWorld {
 }
 
 fn timers() -> SmallWorld {
-    let timer = Action::CreateTimer { seconds: 1, every: None, misfire: Misfire::Once, summary: 0 };
+    let timer =
+        Action::CreateTimer { seconds: 1, every: None, misfire: Misfire::Once, summary: 0, keyed: None };
     SmallWorld {
         name: "timers",
         about: "one timer, which fires, is cancelled or becomes due while nobody looks, beside turns and crashes",

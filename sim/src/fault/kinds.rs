@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm has lost a kind of fault if it never strikes, or never meets anything.
-pub const KINDS: [Kind; 134] = [
+pub const KINDS: [Kind; 140] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -83,6 +83,7 @@ pub const KINDS: [Kind; 134] = [
     kind("CK4", "timer.early", ""),
     kind("CK5", "timer.twice", ""),
     kind("CK6", "the machine sleeps", "the machine sleeps during a turn"),
+    kind("CK8", "the process is halted", "the process is halted beyond a deadline"),
     kind("CK7", "the clock is at an end", ""),
     kind("CK8", "many things at one instant", ""),
     kind("ST1", "crash", "crash loses rows"),
@@ -107,6 +108,7 @@ pub const KINDS: [Kind; 134] = [
     kind("IN1", "client.twice", "a key is known"),
     kind("IN2", "a key means something else", ""),
     kind("IN3", "client.ack_lost", "a key is known"),
+    kind("IN1 IN3", "client.twice", "a request is known by its key"),
     kind("IN4", "a flood", "a queue is full"),
     kind("IN4", "a flood", "others have sent too much"),
     kind("IN4", "a storm of hints", "one tick delivers a storm"),
@@ -127,6 +129,10 @@ pub const KINDS: [Kind; 134] = [
     kind("RS2", "crash soon after a start", "a message is dropped"),
     kind("RS3 CT8", "another configuration", "a carried turn under another configuration"),
     kind("CT8", "another model during a turn", ""),
+    kind("–", "an agent is archived", "an archived agent is started"),
+    kind("–", "an ask is closed", ""),
+    kind("–", "a login changes", "a login ends a hold"),
+    kind("–", "files are kept", ""),
     kind("RS1", "agent parked", ""),
     kind("CH1 CT6", "a child begins", "a supervisor stops"),
     kind("CH2", "a child begins", "a child ends while its supervisor is stopped"),

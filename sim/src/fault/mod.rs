@@ -41,6 +41,9 @@ pub struct Faults {
     /// Skills that are added, changed and removed between turns, and commands that name their files.
     #[serde(default)]
     pub skills: u32,
+    /// Refusals of a key after which somebody logs in anew soon.
+    #[serde(default)]
+    pub logins: u32,
     /// Calls of tools of other programs, in worlds that have any.
     #[serde(default)]
     pub server_calls: u32,

@@ -3,6 +3,8 @@
 //! receive. The promises are a fold of their own over the records; the effects are observed as they leave.
 
 pub(crate) mod armed;
+pub(crate) mod sleeps;
+pub(crate) mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use holon_facts::event::InboxFact;
 use holon_facts::message::{Ingress, Message, Origin};
 use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
-use holon_facts::{AgentId, Config, Event, MessageId, Record};
+use holon_facts::{AgentId, Config, Event, MessageId, Record, Wall};
 
 use super::agent::Model;
 use super::{Reply, outside, tasks, work};
@@ -66,10 +66,11 @@ impl New {
     }
 }
 
-/// The right answers. There is more than one only where the queue shrank within the step.
+/// The right answers, during a shutdown or not, at a time of the record. There is more than one only where the queue
+/// shrank within the step.
 pub(super) fn expected(
     config: &Config,
-    draining: bool,
+    at: (bool, Wall),
     before: &Model,
     new: New,
     ingress: &Ingress,
@@ -86,18 +87,18 @@ pub(super) fn expected(
             // An expired key may be new again; the admission's own check covers keys that must not be.
         }
     }
-    right.extend(fresh(config, draining, before, new, ingress));
-    let source = outside::source(&ingress.origin);
-    let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
-    // The records show what was admitted in spite of the limit.
-    if source.is_some_and(|source| !runtime && before.others.may_refuse(&source, &config.unattended)) {
-        right.push(Reply::Refused("too_many_events"));
-    }
+    right.extend(fresh(config, at, before, new, ingress));
     right
 }
 
 /// The answers to a message with a new key or none.
-fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &Ingress) -> Vec<Reply> {
+fn fresh(
+    config: &Config,
+    (draining, now): (bool, Wall),
+    before: &Model,
+    new: New,
+    ingress: &Ingress,
+) -> Vec<Reply> {
     let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
     if draining && !runtime {
         return vec![Reply::Refused("draining")];
@@ -132,6 +133,10 @@ fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &In
     }
     if files > 10_000_000 || bytes > config.queue.body_bytes {
         return vec![Reply::Refused("too_large")];
+    }
+    let source = outside::source(&ingress.origin).filter(|_| !runtime);
+    if source.is_some_and(|source| before.others.refuses(now, &source, true, &config.unattended)) {
+        return vec![Reply::Refused("too_many_events")];
     }
     let bytes = bytes + ingress.images.iter().map(|image| image.data.bytes()).sum::<u64>();
     let bytes = bytes + ingress.skills.iter().map(|skill| skill.body.bytes()).sum::<u64>();

@@ -14,6 +14,9 @@ use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
 use holon_facts::{AgentId, Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
+use super::asks::Asks;
+use super::made::Keys;
+use super::notified::Notified;
 use super::outside::Outside;
 use super::tasks::Tasks;
 use super::timers::Timers;
@@ -55,6 +58,10 @@ pub(super) struct Model {
     /// Messages that the last decision of the scheduler names.
     decided: Vec<MessageId>,
     pub(super) trigger: Trigger,
+    pub(super) asks: Asks,
+    /// Keys of requests that have made something.
+    pub(super) made: Keys,
+    pub(super) notified: Notified,
 }
 
 /// Longest text of a message that reports hints.

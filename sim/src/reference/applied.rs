@@ -1,9 +1,10 @@
-//! Whether the records of a step apply a request to start or stop.
+//! What the records of a step show of a request to start, stop or abort: whether it was applied, and whether a run has
+//! ended.
 
 use holon_core::input::ControlRequest;
-use holon_facts::event::LifecycleFact;
+use holon_facts::event::{LifecycleFact, TurnFact};
 use holon_facts::lifecycle::ControlAction;
-use holon_facts::{AgentId, Event, Record};
+use holon_facts::{AgentId, Event, Record, RunId};
 
 /// Whether a step applies a request; its supervisor's request to end the agent may be handled in the same step.
 pub(super) fn is_applied(agent: &AgentId, request: &ControlRequest, records: &[Record]) -> bool {
@@ -11,5 +12,13 @@ pub(super) fn is_applied(agent: &AgentId, request: &ControlRequest, records: &[R
     records.iter().filter(|record| record.agent == *agent).any(|record| {
         let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return false };
         (fact.action == ControlAction::Start) == starts
+    })
+}
+
+/// Whether a run ends in a step.
+pub(super) fn has_ended(agent: &AgentId, run: RunId, records: &[Record]) -> bool {
+    records.iter().filter(|record| record.agent == *agent).any(|record| {
+        let Event::Turn(TurnFact::TurnTerminal(fact)) = &record.event else { return false };
+        fact.run_id == run
     })
 }

@@ -4,9 +4,15 @@
 mod admission;
 mod agent;
 mod applied;
+mod asks;
+mod begins;
 mod label;
+mod made;
+mod makes;
+mod notified;
 mod outside;
 mod tasks;
+mod time;
 mod timers;
 mod trigger;
 mod unattended;
@@ -17,21 +23,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use admission::New;
 use agent::Model;
-use applied::is_applied;
+use applied::{has_ended, is_applied};
+use begins::Begins;
 use holon_core::input::ControlRequest;
 use holon_core::replay::Call;
 use holon_core::{Answer, Input};
 use holon_facts::event::{InboxFact, LifecycleFact, TaskFact};
-use holon_facts::hint::{Hint, WakeDisposition};
+use holon_facts::hint::WakeDisposition;
 use holon_facts::ids::{TaskId, TimerId, WorkItemId};
 use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::Status;
+use holon_facts::message::Ingress;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::Surface;
-use holon_facts::timer::TimerSpec;
-use holon_facts::trigger::{Delivery, TriggerStatus};
+use holon_facts::trigger::TriggerStatus;
 use holon_facts::{AgentId, Config, Event, MessageId, Record, ReplyId};
 use tasks::Tasks;
+use time::Time;
 use workspaces::workspace_is_changed;
 
 use crate::failure::{Failure, ensure};
@@ -46,6 +54,8 @@ pub struct Reference {
     running: BTreeSet<AgentId>,
     archived: BTreeSet<AgentId>,
     draining: bool,
+    time: Time,
+    begins: Begins,
     expected: BTreeMap<ReplyId, Vec<Reply>>,
     /// The authority of every message of an agent, in the order of admission.
     authority: BTreeMap<AgentId, Vec<&'static str>>,
@@ -81,8 +91,6 @@ enum Reply {
         task: TaskId,
         changed: bool,
     },
-    /// An operator's task has begun.
-    Began,
     Input {
         task: TaskId,
         accepted: bool,
@@ -125,6 +133,8 @@ impl Reference {
             running: BTreeSet::new(),
             archived: BTreeSet::new(),
             draining: false,
+            time: Time::default(),
+            begins: Begins::default(),
             expected: BTreeMap::new(),
             authority: BTreeMap::new(),
             no_space: false,
@@ -141,13 +151,21 @@ impl Reference {
             Call::RuntimeStarted { config, .. } => {
                 self.draining = false;
                 self.config = config.clone();
+                self.time.started();
+                self.begins.started();
                 return Ok(());
             }
             Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } | Call::AgentsLeft { .. } => {
                 return Ok(());
             }
-            Call::Recover { .. } => None,
-            Call::Step { input, .. } => Some(input),
+            Call::Recover { now, .. } => {
+                self.time.read(*now);
+                None
+            }
+            Call::Step { now, input } => {
+                self.time.read(*now);
+                Some(input)
+            }
         };
         let before = input.map(|input| self.before(input)).unwrap_or_default();
         if let Some(Input::Control { agent, request, .. }) = input {
@@ -159,7 +177,14 @@ impl Reference {
         {
             known.model.clone_from(model);
         }
+        let follows = self.follows(input);
+        follows.check(input, records)?;
+        // Whether another command of the agent could begin, before each record.
+        let mut full = Vec::new();
         for record in records {
+            if let Some(Input::RunTask { agent, .. }) = input {
+                full.push(self.begins.refuses(agent, &self.config));
+            }
             self.record(record)?;
             if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event {
                 let asked = match input {
@@ -175,7 +200,13 @@ impl Reference {
             }
         }
         if let Some(input) = input {
-            self.expect(input, &before, records);
+            if let Input::RunTask { agent, .. } = input {
+                full.push(self.begins.refuses(agent, &self.config));
+            }
+            self.expect(input, &before, records, &full);
+        }
+        for (reply, answer) in self.begins.answers(input, records) {
+            self.expected.insert(reply, vec![answer]);
         }
         let concerned = records.iter().map(|record| &record.agent).chain(input.and_then(Input::agent));
         let concerned: BTreeSet<&AgentId> = concerned.collect();
@@ -212,6 +243,8 @@ impl Reference {
     }
 
     fn record(&mut self, record: &Record) -> Result<(), Failure> {
+        self.time.stamps(record)?;
+        self.begins.apply(record);
         if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event {
             self.agents.insert(record.agent.clone(), Model::of(&fact.spec));
             return Ok(());
@@ -224,6 +257,9 @@ impl Reference {
         model.timers.apply(record);
         model.work.apply(record, &self.config.work.deferrals)?;
         model.unattended.apply(record, &self.config.unattended)?;
+        model.asks.apply(&record.event)?;
+        model.notified.apply(&record.event);
+        model.made.apply(record, &self.config)?;
         model.apply(record, &self.config, no_space)
     }
 
@@ -262,55 +298,47 @@ impl Reference {
     }
 
     /// Notes the answers that the caller may get, and what the request alone changes.
-    fn expect(&mut self, input: &Input, before: &Before, records: &[Record]) {
+    fn expect(&mut self, input: &Input, before: &Before, records: &[Record], full: &[bool]) {
         let (reply, replies) = match input {
             Input::CreateAgent { agent, settings, reply, .. } => {
                 (*reply, self.creation(before, agent, settings))
             }
             Input::Ingress { agent, ingress, reply } => {
-                let replies = match &before.agent {
-                    Some(before) if before.child.is_some() => {
-                        let outside = ingress.delivery_surface == Surface::HttpPublicEnqueue;
-                        vec![Reply::Refused(if outside { "unknown_agent" } else { "private_agent" })]
-                    }
-                    Some(before) => {
-                        let new = New::of(agent, records);
-                        admission::expected(&self.config, self.draining, before, new, ingress)
-                    }
-                    None => vec![Reply::Refused("unknown_agent")],
-                };
-                (*reply, replies)
+                (*reply, self.is_admitted(agent, ingress, before, records))
             }
             Input::Control { agent, request, reply } => {
-                let applied = is_applied(agent, request, records);
-                (*reply, self.control(agent, request, before, applied))
+                (*reply, self.control(agent, request, before, records))
             }
             Input::SetModel { model, reply, .. } => {
                 (*reply, vec![label::model_is_set(before, model.as_ref())])
             }
-            Input::Compact { reply, .. } | Input::CloseAsk { reply, .. } => (*reply, noted(input, before)),
+            Input::Compact { reply, .. } => (*reply, of_agent(before, |_| vec![Reply::Compaction])),
+            Input::CloseAsk { agent, brief, reply } => {
+                (*reply, asks::is_closed(before, *brief, agent, records))
+            }
             Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
-            Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
-            Input::StopTask { agent, task, force, reply } => {
-                let replies = of_task(before, |tasks| match begins(agent, *task, records) {
-                    true => vec![Reply::Task { task: *task, changed: true }],
-                    false => tasks.end(*task, *force),
-                });
+            Input::RunTask { agent, key, reply, .. } => {
+                let Some(replies) = self.task_begins((agent, *reply, key.as_ref()), before, records, full)
+                else {
+                    return;
+                };
                 (*reply, replies)
+            }
+            Input::StopTask { agent, task, force, reply } => {
+                (*reply, task_is_ended(before, agent, (*task, *force), records))
             }
             Input::WriteTask { agent, task, text, reply } => {
-                let mut replies = self.task_is_written(before, *task, text.bytes());
-                if begins(agent, *task, records) {
-                    let now = self.agents.get(agent);
-                    replies.extend(now.into_iter().flat_map(|agent| agent.tasks.write(*task, text.bytes())));
-                }
-                (*reply, replies)
+                (*reply, self.task_is_written(before, agent, (*task, text.bytes()), records))
             }
-            Input::CreateTimer { timer, reply, .. } => (*reply, self.timer_is_made(before, timer)),
+            Input::CreateTimer { agent, timer, key, reply } => {
+                (*reply, self.timer_is_made(before, timer, (agent, key.as_ref()), records))
+            }
             Input::CancelTimer { timer, reply, .. } => {
                 (*reply, of_agent(before, |agent| agent.timers.cancel(*timer)))
             }
-            Input::CreateWorkItem { reply, .. } => (*reply, self.item_is_made(before)),
+            Input::CreateWorkItem { agent, key, reply, .. } => {
+                (*reply, self.item_is_made(before, (agent, key.as_ref()), records))
+            }
             Input::CompleteWorkItem { item, reply, .. } => {
                 (*reply, of_agent(before, |agent| agent.work.complete(*item)))
             }
@@ -335,80 +363,42 @@ impl Reference {
         self.expected.insert(reply, replies);
     }
 
+    /// Only its supervisor sends messages to a child.
+    fn is_admitted(
+        &self,
+        agent: &AgentId,
+        ingress: &Ingress,
+        before: &Before,
+        records: &[Record],
+    ) -> Vec<Reply> {
+        let Some(was) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
+        if was.child.is_some() {
+            let outside = ingress.delivery_surface == Surface::HttpPublicEnqueue;
+            return vec![Reply::Refused(if outside { "unknown_agent" } else { "private_agent" })];
+        }
+        let (at, new) = ((self.draining, self.time.now()), New::of(agent, records));
+        admission::expected(&self.config, at, was, new, ingress)
+    }
+
     /// Nothing is written for a stopped agent, or once the runtime ends.
-    fn task_is_written(&self, before: &Before, task: TaskId, bytes: u64) -> Vec<Reply> {
+    fn task_is_written(
+        &self,
+        before: &Before,
+        agent: &AgentId,
+        (task, bytes): (TaskId, u64),
+        records: &[Record],
+    ) -> Vec<Reply> {
         let stopped = before.agent.as_ref().is_some_and(|agent| agent.stopped);
         let closed = if self.draining { Some("draining") } else { stopped.then_some("agent_stopped") };
-        of_task(before, |tasks| match closed {
+        let mut replies = of_task(before, |tasks| match closed {
             Some(code) => tasks.closed(task, Reply::Refused(code)),
             None => tasks.write(task, bytes),
-        })
-    }
-
-    /// An operator's command begins once its supervisor is up, unless something comes between.
-    fn task_begins(&self, before: &Before) -> Vec<Reply> {
-        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
-        let full = agent.tasks.active() >= self.config.tasks.per_agent && !agent.tasks.any_asked();
-        if self.draining {
-            vec![Reply::Refused("draining")]
-        } else if agent.stopped {
-            vec![Reply::Refused("agent_stopped")]
-        } else if full {
-            vec![Reply::Refused("command_refused")]
-        } else {
-            let refused = ["command_refused", "agent_stopped", "draining"].map(Reply::Refused);
-            std::iter::once(Reply::Began).chain(refused).collect()
+        });
+        if begins(agent, task, records) {
+            let now = self.agents.get(agent);
+            replies.extend(now.into_iter().flat_map(|agent| agent.tasks.write(task, bytes)));
         }
-    }
-
-    fn hint_is_taken(&self, before: &Before, hint: &Hint) -> Vec<Reply> {
-        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
-        if self.draining {
-            vec![Reply::Refused("draining")]
-        } else if agent.stopped {
-            vec![Reply::Refused("agent_stopped")]
-        } else {
-            vec![Reply::Woken { waits: agent.hints.contains_key(&hint.source) }]
-        }
-    }
-
-    fn is_delivered(&self, before: &Before, delivery: &Delivery) -> Vec<Reply> {
-        match &before.agent {
-            Some(agent) if !agent.trigger.takes(delivery.generation) => {
-                vec![Reply::Refused("unknown_trigger")]
-            }
-            Some(agent) => {
-                let mut replies = self.hint_is_taken(before, &delivery.hint);
-                let source = outside::source_of_hint(&delivery.hint);
-                if agent.others.may_refuse(&source, &self.config.unattended) {
-                    replies.push(Reply::Refused("too_many_events"));
-                }
-                replies
-            }
-            None => self.hint_is_taken(before, &delivery.hint),
-        }
-    }
-
-    fn item_is_made(&self, before: &Before) -> Vec<Reply> {
-        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
-        if self.draining {
-            vec![Reply::Refused("draining")]
-        } else if agent.stopped {
-            vec![Reply::Refused("agent_stopped")]
-        } else {
-            agent.work.make()
-        }
-    }
-
-    fn timer_is_made(&self, before: &Before, timer: &TimerSpec) -> Vec<Reply> {
-        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
-        if self.draining {
-            vec![Reply::Refused("draining")]
-        } else if agent.stopped {
-            vec![Reply::Refused("agent_stopped")]
-        } else {
-            agent.timers.make(timer)
-        }
+        replies
     }
 
     fn control(
@@ -416,8 +406,9 @@ impl Reference {
         agent: &AgentId,
         request: &ControlRequest,
         before: &Before,
-        applied: bool,
+        records: &[Record],
     ) -> Vec<Reply> {
+        let applied = is_applied(agent, request, records);
         let (Some(model), Some(was)) = (self.agents.get_mut(agent), &before.agent) else {
             return vec![Reply::Refused("unknown_agent")];
         };
@@ -441,11 +432,8 @@ impl Reference {
                     return vec![Reply::Controlled { stopped: *stop_after_abort, changed: true }];
                 }
                 // A deadline at the beginning of the step may have ended the run.
-                match was.run {
-                    Some(_) if fits => vec![Reply::Refused("no_current_run")],
-                    Some(_) => vec![Reply::Refused("stale_run_id"), Reply::Refused("no_current_run")],
-                    None => vec![Reply::Refused("no_current_run")],
-                }
+                let run = was.run.filter(|(run, _)| !has_ended(agent, *run, records));
+                vec![Reply::Refused(if run.is_some() { "stale_run_id" } else { "no_current_run" })]
             }
         }
     }
@@ -468,10 +456,7 @@ impl Reference {
             Answer::Labelled { label, changed } => {
                 Reply::Labelled { label: label.clone(), changed: *changed }
             }
-            Answer::Task { task, changed } => {
-                let began = expected_to_begin(self.expected.get(&reply)) && *changed;
-                if began { Reply::Began } else { Reply::Task { task: task.id, changed: *changed } }
-            }
+            Answer::Task { task, changed } => Reply::Task { task: task.id, changed: *changed },
             Answer::TaskInput { task, input } => {
                 Reply::Input { task: task.id, accepted: input.bytes_written > 0 }
             }
@@ -508,7 +493,7 @@ impl Reference {
 
     /// Number of keys that an agent may have to remember.
     pub fn keys(&self, agent: &AgentId) -> u64 {
-        self.agents.get(agent).map_or(0, |model| model.keys.len() as u64)
+        self.agents.get(agent).map_or(0, |model| model.keys.len() as u64 + model.made.count())
     }
 
     pub fn holds(&self, agent: &AgentId, message: MessageId) -> bool {
@@ -566,17 +551,16 @@ fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
     })
 }
 
-/// This model does not know episodes and asks: other checks cover what requests show.
-fn noted(input: &Input, before: &Before) -> Vec<Reply> {
-    match (&before.agent, input) {
-        (None, _) => vec![Reply::Refused("unknown_agent")],
-        (Some(_), Input::Compact { .. }) => vec![Reply::Compaction],
-        (Some(_), _) => vec![Reply::AskClosed, Reply::Refused("unknown_ask")],
-    }
-}
-
-fn expected_to_begin(replies: Option<&Vec<Reply>>) -> bool {
-    replies.is_some_and(|replies| replies.contains(&Reply::Began))
+fn task_is_ended(
+    before: &Before,
+    agent: &AgentId,
+    (task, force): (TaskId, bool),
+    records: &[Record],
+) -> Vec<Reply> {
+    of_task(before, |tasks| match begins(agent, task, records) {
+        true => vec![Reply::Task { task, changed: true }],
+        false => tasks.end(task, force),
+    })
 }
 
 fn of_task(before: &Before, replies: impl FnOnce(&Tasks) -> Vec<Reply>) -> Vec<Reply> {

@@ -54,12 +54,15 @@ impl Outside {
         self.ticks.contains(&message)
     }
 
-    /// Whether another event may be refused, as far as is known without the time.
-    pub(super) fn may_refuse(&self, source: &str, policy: &UnattendedPolicy) -> bool {
+    /// Whether another event is refused now; one without a turn uses up no day.
+    pub(super) fn refuses(&self, now: Wall, source: &str, turn: bool, policy: &UnattendedPolicy) -> bool {
+        if self.day != now.0.div_euclid(DAY) {
+            return false;
+        }
         let counted = self.sources.get(source).copied().unwrap_or_default();
-        self.turns >= policy.outside_turns_per_day
-            || counted.turns >= policy.source_turns_per_day
-            || counted.events >= policy.source_events_per_minute
+        let events = if counted.minute == now.0.div_euclid(MINUTE) { counted.events } else { 0 };
+        let over = self.turns >= policy.outside_turns_per_day || counted.turns >= policy.source_turns_per_day;
+        events >= policy.source_events_per_minute || (turn && over)
     }
 
     fn event(&mut self, at: Wall, source: &str, policy: &UnattendedPolicy) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ use holon_facts::task::TaskStatus;
 use holon_facts::{Event, MessageId};
 
 use super::Reply;
+use super::made::CONFLICT;
 use crate::failure::{Failure, ensure};
 
 /// Ended tasks that callers may still ask about.
@@ -46,7 +47,6 @@ struct Task {
     asked: Option<bool>,
     by_agent: bool,
     takes_input: bool,
-    child: bool,
     delivered: u32,
     /// The agent knows the end: a turn showed it, or the agent brought it about.
     known: bool,
@@ -61,7 +61,6 @@ impl Task {
             asked: None,
             by_agent: false,
             takes_input: fact.job.command().is_none_or(|command| command.accepts_input),
-            child: fact.job.child().is_some(),
             delivered: 0,
             known: false,
             shown: false,
@@ -211,13 +210,11 @@ impl Tasks {
         self.all.iter().find(|(_, task)| task.ended && task.delivered == 0).map(|(id, _)| *id)
     }
 
-    /// Number of running commands.
-    pub(super) fn active(&self) -> u64 {
-        self.all.values().filter(|task| !task.ended && !task.child).count() as u64
-    }
-
-    pub(super) fn any_asked(&self) -> bool {
-        self.all.values().any(|task| !task.ended && task.asked.is_some())
+    /// The answers to a request that has begun a task before, if it has.
+    pub(super) fn made(&self, id: TaskId) -> Option<Vec<Reply>> {
+        let known = Reply::Task { task: id, changed: false };
+        let forgotten = self.all.get(&id)?.ended && self.long_ago(id);
+        Some(forgotten.then_some(CONFLICT).into_iter().chain([known]).collect())
     }
 
     /// Whether a task ended so long ago that callers may be answered that there is none.

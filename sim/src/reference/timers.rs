@@ -8,6 +8,7 @@ use holon_facts::timer::TimerSpec;
 use holon_facts::{Event, Millis, Record, Wall};
 
 use super::Reply;
+use super::made::CONFLICT;
 
 /// Ended timers that callers may still ask about.
 const REMEMBERED: usize = 64;
@@ -131,6 +132,19 @@ impl Timers {
         }
     }
 
+    /// The answers to a request that has made a timer before. Its end may be long ago.
+    pub(super) fn made(&self, id: TimerId) -> Vec<Reply> {
+        let ended = self.all.get(&id).is_none_or(|timer| timer.next.is_none());
+        let unknown = (ended && self.long_ago(id)).then_some(CONFLICT);
+        unknown.into_iter().chain([Reply::Timer { timer: id, changed: false }]).collect()
+    }
+
+    /// Whether a timer may be forgotten by now.
+    fn long_ago(&self, id: TimerId) -> bool {
+        let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
+        self.ended.iter().rev().take(REMEMBERED.saturating_sub(armed)).all(|recent| *recent != id)
+    }
+
     pub(super) fn cancel(&self, id: TimerId) -> Vec<Reply> {
         let Some(timer) = self.all.get(&id) else { return vec![Reply::Refused("unknown_timer")] };
         let ended = Reply::Timer { timer: id, changed: false };
@@ -141,8 +155,7 @@ impl Timers {
                 (armed + self.ended.len() > REMEMBERED).then_some(Reply::Refused("unknown_timer"));
             return forgotten.into_iter().chain([Reply::Timer { timer: id, changed: true }, ended]).collect();
         }
-        let long_ago =
-            self.ended.iter().rev().take(REMEMBERED.saturating_sub(armed)).all(|recent| *recent != id);
-        long_ago.then_some(Reply::Refused("unknown_timer")).into_iter().chain([ended]).collect()
+        let unknown = self.long_ago(id).then_some(Reply::Refused("unknown_timer"));
+        unknown.into_iter().chain([ended]).collect()
     }
 }

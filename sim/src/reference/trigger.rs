@@ -1,11 +1,45 @@
-//! The trigger of one agent, by requests and records: the address in force, and the last delivery through it.
+//! Hints, and the trigger of one agent, by requests and records: the address in force, and the last delivery through it.
 
 use holon_facts::event::WakeFact;
 use holon_facts::hint::Hint;
-use holon_facts::trigger::TriggerChange;
+use holon_facts::ids::ExternalTriggerId;
+use holon_facts::trigger::{Delivery, TriggerChange};
 
-use super::{Before, Reply};
+use super::{Before, Reference, Reply, outside};
 use crate::failure::{Failure, ensure};
+
+impl Reference {
+    pub(super) fn hint_is_taken(&self, before: &Before, hint: &Hint) -> Vec<Reply> {
+        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
+        if self.draining {
+            vec![Reply::Refused("draining")]
+        } else if agent.stopped {
+            vec![Reply::Refused("agent_stopped")]
+        } else {
+            vec![Reply::Woken { waits: agent.hints.contains_key(&hint.source) }]
+        }
+    }
+
+    pub(super) fn is_delivered(&self, before: &Before, delivery: &Delivery) -> Vec<Reply> {
+        match &before.agent {
+            Some(agent) if !agent.trigger.takes(delivery.generation) => {
+                vec![Reply::Refused("unknown_trigger")]
+            }
+            Some(agent) if !self.draining && !agent.stopped => {
+                let hint =
+                    Hint { external_trigger_id: Some(ExternalTriggerId::OF_AGENT), ..delivery.hint.clone() };
+                let (now, source) = (self.time.now(), outside::source_of_hint(&hint));
+                let turn = agent.unattended.needs_turn(&hint);
+                match agent.others.refuses(now, &source, turn, &self.config.unattended) {
+                    true => vec![Reply::Refused("too_many_events")],
+                    false => self.hint_is_taken(before, &hint),
+                }
+            }
+            Some(_) => self.hint_is_taken(before, &delivery.hint),
+            None => self.hint_is_taken(before, &delivery.hint),
+        }
+    }
+}
 
 pub(super) fn is_changed(before: &Before, change: TriggerChange) -> Vec<Reply> {
     let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };

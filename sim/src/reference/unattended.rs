@@ -73,8 +73,8 @@ impl Unattended {
         })
     }
 
-    /// A hint about an external wait, or with a body, counts as external activity.
-    fn hinted(&mut self, hint: &Hint) {
+    /// Whether a hint is about an external wait, or has a body: then it makes the model look.
+    pub(super) fn needs_turn(&self, hint: &Hint) -> bool {
         let about = |(id, subject): (&WaitId, &Option<String>)| {
             let meant = match subject {
                 Some(subject) => [Some(&hint.source), hint.resource.as_ref()].contains(&Some(subject)),
@@ -82,7 +82,12 @@ impl Unattended {
             };
             meant || hint.wait_id.as_ref() == Some(id)
         };
-        if !hint.repeats && (hint.body.is_some() || self.external.iter().any(about)) {
+        hint.body.is_some() || self.external.iter().any(about)
+    }
+
+    /// Such a hint counts as external activity.
+    fn hinted(&mut self, hint: &Hint) {
+        if !hint.repeats && self.needs_turn(hint) {
             self.anew();
         }
     }

@@ -9,6 +9,7 @@ use holon_facts::message::{Message, Origin};
 use holon_facts::{Event, MessageId, Millis, Record, Wall};
 
 use super::Reply;
+use super::made::CONFLICT;
 use crate::failure::{Failure, ensure};
 
 /// Completed items that callers may still ask about.
@@ -146,13 +147,24 @@ impl Work {
         if open < OPEN { vec![made] } else { vec![Reply::Refused("too_many")] }
     }
 
+    /// The answers to a request that has made an item before.
+    pub(super) fn made(&self, id: WorkItemId) -> Vec<Reply> {
+        let open = self.all.get(&id) == Some(&true);
+        let unknown = (!open && self.long_ago(id)).then_some(CONFLICT);
+        unknown.into_iter().chain([Reply::WorkItem { item: id, changed: false }]).collect()
+    }
+
+    /// Whether a completed item may be forgotten by now.
+    fn long_ago(&self, id: WorkItemId) -> bool {
+        self.completed.iter().rev().take(REMEMBERED).all(|recent| *recent != id)
+    }
+
     pub(super) fn complete(&self, id: WorkItemId) -> Vec<Reply> {
         match self.all.get(&id) {
             None => vec![Reply::Refused("unknown_work_item")],
             Some(true) => vec![Reply::WorkItem { item: id, changed: true }],
             Some(false) => {
-                let long_ago = self.completed.iter().rev().take(REMEMBERED).all(|recent| *recent != id);
-                let unknown = long_ago.then_some(Reply::Refused("unknown_work_item"));
+                let unknown = self.long_ago(id).then_some(Reply::Refused("unknown_work_item"));
                 unknown.into_iter().chain([Reply::WorkItem { item: id, changed: false }]).collect()
             }
         }

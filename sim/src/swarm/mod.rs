@@ -1,6 +1,7 @@
 //! From a seed to a scenario: limits that are reached, inputs that collide, faults that strike together.
 
 mod family;
+mod operators;
 mod pattern;
 
 use holon_facts::budget::Budgets;
@@ -86,6 +87,7 @@ pub fn scenario(seed: u64) -> Scenario {
     of_folders(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     family::add(&mut draw, agents, span, &mut inputs, &mut faults, &mut config);
+    operators::add(&mut draw, agents, span, &mut inputs);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
     let (about, script) = (String::new(), Vec::new());
@@ -168,7 +170,7 @@ fn of_tasks(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         let agent = draw.below("whose task", agents) + 1;
         let task = u64::from(draw.below("which task", 6));
         let action = match draw.below("about a task", 8) {
-            0..=3 => Action::RunTask { command: draw.below("command", commands::count()) },
+            0..=3 => Action::RunTask { command: draw.below("command", commands::count()), keyed: None },
             4 | 5 => Action::StopTask { task, force: draw.below("at once", 2) == 0 },
             _ => Action::WriteTask { task, bytes: draw.of("written", &[0, 3, 300, 70_000]) },
         };
@@ -192,6 +194,7 @@ fn of_timers(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
                 every: draw.of("timer repeats", &[None, None, Some(600), Some(86_400)]),
                 misfire: draw.of("misfire", Misfire::ALL),
                 summary: draw.of("timer summary", &[0, 0, 20, 200, 201]),
+                keyed: None,
             }
         };
         let at = u64::from(draw.below("timer asked for", span));
@@ -274,7 +277,7 @@ fn of_work(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         let agent = draw.below("whose work", agents) + 1;
         let action = match draw.below("about work", 3) {
             0 => Action::CompleteWork { item: u64::from(draw.below("which item", 4)) },
-            _ => Action::CreateWork,
+            _ => Action::CreateWork { keyed: None },
         };
         let at = u64::from(draw.below("work asked for", span));
         inputs.push(Timed { at, agent, action });
@@ -363,6 +366,7 @@ fn message(draw: &mut Draw) -> Message {
     let naming = Naming { wait, token: draw.below("by its token", 2) == 0 };
     Message {
         text: None,
+        deposit: None,
         names: (draw.below("names a wait", 4) == 0).then_some(naming),
         sender,
         priority: if presumes { Priority::Next } else { drawn },
@@ -427,6 +431,7 @@ fn faults(draw: &mut Draw) -> Faults {
         folder_calls: draw.of("folder_calls", &[0, 0, 0, 80, 250]),
         image_calls: draw.of("image_calls", &[0, 0, 0, 0, 0, 300, 800]),
         skills: draw.of("skills", &[0, 0, 0, 0, 400, 900]),
+        logins: draw.of("logins soon", &[0, 500, 1_000]),
         // Servers have worlds of their own: sim/tests/worlds/servers.rs.
         server_calls: 0,
         supervisor_killed: draw.of("supervisor_killed", &[0, 0, 100]),

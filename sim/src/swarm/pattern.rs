@@ -105,7 +105,8 @@ fn aborted_trial(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>,
 fn many_timers(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
     let agent = 1 + draw.below("many timers", agents);
     let (count, seconds) = draw.of("how many", &[(70, 1), (260, 60)]);
-    let action = Action::CreateTimer { seconds, every: None, misfire: Misfire::Once, summary: 0 };
+    let action =
+        Action::CreateTimer { seconds, every: None, misfire: Misfire::Once, summary: 0, keyed: None };
     inputs.extend((0..count).map(|_| Timed { at, agent, action: action.clone() }));
 }
 
@@ -120,6 +121,7 @@ pub(super) fn prompt() -> Message {
         images: 0,
         skills: 0,
         names: None,
+        deposit: None,
         text: None,
     }
 }

@@ -38,9 +38,17 @@ impl World<'_> {
                 self.sleep(*micros);
                 Ok(())
             }
+            Action::Freeze { micros } => {
+                self.freeze(*micros);
+                Ok(())
+            }
             Action::Kill { again } => self.kill(*again),
             Action::Tick => {
                 self.agenda.plan(self.at, 0, Happening::Ring(None));
+                Ok(())
+            }
+            Action::Login { provider } => {
+                self.login_changes(*provider);
                 Ok(())
             }
             Action::Create { .. }
@@ -52,7 +60,7 @@ impl World<'_> {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
-            | Action::CreateWork
+            | Action::CreateWork { .. }
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
             | Action::Deliver { .. }
@@ -64,6 +72,7 @@ impl World<'_> {
             | Action::Archive
             | Action::Rename { .. }
             | Action::Describe
+            | Action::CloseAsk { .. }
             | Action::Abort { .. }
             | Action::Restart => {
                 let request = Request { agent: timed.agent, action: timed.action.clone() };

@@ -50,11 +50,28 @@ impl World<'_> {
         if !self.outside.inflight.is_empty() {
             self.injector.saw("the machine sleeps during a turn");
         }
-        self.at += micros;
         self.life.slept += if self.life.engine.is_some() { micros } else { 0 };
+        self.pass_by(micros);
+        self.trace.note(self.at, &format!("the machine has slept for {micros} µs"));
+    }
+
+    /// Halts the process: nothing happens, and both clocks go on. Whatever was due meanwhile comes right after, all of it
+    /// at one moment.
+    pub(super) fn freeze(&mut self, micros: u64) {
+        self.injector.saw("the process is halted");
+        let next = self.life.host().and_then(Host::next_deadline);
+        if next.is_some_and(|next| next.wait.0.saturating_mul(1_000) <= micros) {
+            self.injector.saw("the process is halted beyond a deadline");
+        }
+        self.pass_by(micros);
+        self.halts.took(self.at, micros);
+        self.trace.note(self.at, &format!("the process was halted for {micros} µs"));
+    }
+
+    fn pass_by(&mut self, micros: u64) {
+        self.at += micros;
         self.slept += micros;
         self.waits.took(self.at, micros);
-        self.trace.note(self.at, &format!("the machine has slept for {micros} µs"));
     }
 
     /// When the timer rings that was set for this moment.

@@ -54,7 +54,11 @@ impl World<'_> {
         let interrupts = |action: &Action| {
             matches!(
                 action,
-                Action::Abort { .. } | Action::Restart | Action::Kill { .. } | Action::Suspend { .. }
+                Action::Abort { .. }
+                    | Action::Restart
+                    | Action::Kill { .. }
+                    | Action::Suspend { .. }
+                    | Action::Freeze { .. }
             )
         };
         interrupts(&request.action)

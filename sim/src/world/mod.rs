@@ -11,6 +11,7 @@ mod duplicates;
 mod end;
 mod last;
 mod load;
+mod looks;
 mod lost_syncs;
 mod misshow;
 mod patterns;
@@ -116,6 +117,8 @@ struct World<'a> {
     /// Every sync fails until then.
     broken_until: u64,
     waits: Waits,
+    /// How long the process was halted.
+    halts: Waits,
     outside: Outside,
     checks: Checks,
     /// The rows that the last crash left, as a count, and the checks over them.
@@ -234,6 +237,7 @@ impl<'a> World<'a> {
             disk: SharedDisk::default(),
             broken_until: 0,
             waits: Waits::default(),
+            halts: Waits::default(),
             outside: Outside::default(),
             checks: Checks::new(&scenario.config),
             left_by_crash: None,

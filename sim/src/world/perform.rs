@@ -6,8 +6,8 @@ use holon_core::effect::Work;
 use holon_core::grants::Loan;
 use holon_core::tool::Tool;
 use holon_core::{Answer, Effect, Input};
-use holon_facts::ids::{TaskId, WorkItemId};
-use holon_facts::{AgentId, ContentId, OpId, ReplyId, StepSeq};
+use holon_facts::ids::TaskId;
+use holon_facts::{AgentId, OpId, ReplyId, StepSeq};
 
 use super::World;
 use super::agenda::Happening;
@@ -17,6 +17,7 @@ use crate::fault::Ill;
 use crate::ingress::{self, Request, Waiting};
 use crate::options::{Judges, Sabotage};
 use crate::performer::{Circumstances, Deliveries};
+use crate::promise::times::performer_has_its_time;
 use crate::provider;
 use crate::script::Line;
 use crate::story::Round;
@@ -36,8 +37,10 @@ impl World<'_> {
                 self.look_at_plan(agent, item);
                 Ok(())
             }
-            // No folder of this world is a repository.
-            Effect::KeepTree { .. } => Ok(()),
+            Effect::KeepTree { agent, execution, moment } => {
+                self.keep_tree(agent, execution, moment);
+                Ok(())
+            }
             Effect::Borrow { loan } => {
                 self.lend(loan);
                 Ok(())
@@ -61,6 +64,7 @@ impl World<'_> {
     }
 
     fn perform_work(&mut self, agent: &AgentId, op: OpId, work: Work) -> Result<(), Failure> {
+        performer_has_its_time(&work, self.scenario.config_of(self.life.number))?;
         match work {
             Work::LoadContext { untrusted, work_tree, .. } => {
                 self.begin(agent, op, "context", |here| tools::load_context(here, untrusted, work_tree))
@@ -169,23 +173,6 @@ impl World<'_> {
         }
         self.checks.say("M3");
         Ok(())
-    }
-
-    /// Probes a plan, which may have changed: the result arrives once, twice, or shows an old version. In a scripted
-    /// story the plan never changes.
-    fn look_at_plan(&mut self, agent: AgentId, item: WorkItemId) {
-        let number = self.number(&agent);
-        let site = self.site("plan", number, "edited");
-        let edited = [0, 0, 0, 0, 0, 1, 1, 2][self.choices.below(site, 8) as usize];
-        let still = self.quiet || !self.scenario.story.is_empty();
-        for _ in 0..if still { 0 } else { edited } {
-            let content = self.choices.below(site.about("content"), 4);
-            let hash = u8::try_from(content).ok().filter(|content| *content > 0);
-            let hash = hash.map(|content| ContentId([content; 32]));
-            let after = u64::from(self.choices.below(site.about("after"), 400_000));
-            let input = Box::new(Input::PlanProbed { agent: agent.clone(), item, hash });
-            self.plan(self.at + after, number, Happening::Looked { input, life: self.life.number });
-        }
     }
 
     /// Lends a shared budget. Other hosts may have borrowed it before; the answer may be late or lost.
@@ -329,6 +316,9 @@ impl World<'_> {
         self.obeyed(&waiting)?;
         let Waiting { request, meets, .. } = waiting;
         self.witness.answered(&answer, &mut self.injector);
+        if request.was_made_before(&answer) {
+            self.injector.saw("a request is known by its key");
+        }
         self.acknowledgement(&request);
         if let Answer::Refused { reject } = &answer {
             readers::refusal(reject)?;

@@ -123,6 +123,7 @@ impl World<'_> {
             return self.crash().map(|()| false);
         }
         self.witness.row(&row, &mut self.injector);
+        self.keys_are_refused(&row.records);
         if self.options.judges == Judges::All {
             self.check_tasks(&row.call, &row.records)?;
             if let Some(asked) = asked {
@@ -146,10 +147,11 @@ impl World<'_> {
             return Ok(());
         };
         self.checks.due.loads(|agent| host.view().agent(agent).is_some());
-        self.life.armed.step(row, &self.checks.due, now, host.config());
+        let config = self.scenario.config_of(self.life.number);
+        self.life.armed.step(row, &self.checks.due, now, config)?;
+        self.checks.say_often("E1", mem::take(&mut self.life.armed.checked));
         self.checks.time(row, now, self.at)?;
         self.checks.cost(row, open)?;
-        let config = self.scenario.config_of(self.life.number);
         if row.records.iter().any(|record| retries::spread(record, config)) {
             self.injector.saw("a wait is spread");
         }

@@ -1,7 +1,7 @@
 //! Sabotaged worlds: the ledger gets something else than the core decided, or a process starts with another
 //! configuration.
 
-use holon_facts::event::{LifecycleFact, OperationFact, TaskFact, WorkspaceFact};
+use holon_facts::event::{LifecycleFact, OperationFact, TaskFact, TurnFact, WorkspaceFact};
 use holon_facts::lifecycle::ControlAction;
 use holon_facts::task::TaskStatus;
 use holon_facts::{AgentId, Config, Event, Record};
@@ -20,6 +20,7 @@ impl World<'_> {
             Some(Sabotage::DuplicateRecord) if records.len() > 4 => records.push(records[0].clone()),
             Some(Sabotage::MistellChild) => records.iter_mut().for_each(|record| self.misreport(record)),
             Some(Sabotage::Crowded) => self.share_root(records),
+            Some(Sabotage::LongWaits) => records.iter_mut().for_each(wait_longer),
             Some(Sabotage::Orphans) => {
                 let begins = records.iter().filter(|record| begins_child(record));
                 let born: Vec<AgentId> = begins.map(|record| record.agent.clone()).collect();
@@ -87,7 +88,23 @@ impl World<'_> {
             config.children.depth += 1;
             config.children.per_agent += 2;
         }
+        let time = match self.options.sabotage {
+            Some(Sabotage::ShortTurns) => &mut config.turn.wall_time,
+            Some(Sabotage::ShortRequests) => &mut config.turn.model_timeout,
+            Some(Sabotage::ShortGrace) => &mut config.tasks.stop_grace,
+            Some(_) | None => return config,
+        };
+        time.0 /= 2;
         config
+    }
+}
+
+/// Promises a longer wait for the next attempt.
+fn wait_longer(record: &mut Record) {
+    if let Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) = &mut record.event
+        && let Some(wait) = &mut fact.attempt.backoff_ms
+    {
+        wait.0 += 500;
     }
 }
 

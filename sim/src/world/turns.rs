@@ -31,7 +31,9 @@ impl World<'_> {
     }
 
     fn turns_are_lent(&mut self, lent: Option<Lent>) {
-        self.checks.of_others = self.outside.turns.of_other();
+        // A process that was started without shares its limit with nobody.
+        let shares = self.scenario.config_of(self.life.number).lent_turns.is_some();
+        self.checks.of_others = if shares { self.outside.turns.of_other() } else { 0 };
         let Some(Lent { turns, fewer }) = lent else { return };
         if fewer {
             self.injector.saw("turns are called back");

@@ -317,7 +317,7 @@ impl World<'_> {
         let space_since =
             spells.map(|spell| spell.until.min(self.when_quiet())).filter(|until| *until <= self.at).max();
         let since = space_since.unwrap_or_default().max(oldest.at);
-        let took = (self.at - since).saturating_sub(self.life.slept);
+        let took = (self.at - since).saturating_sub(self.life.slept + self.halts.all(since));
         ensure!(took <= NOTICED, "D10", "the disk has room, and is tried after {took} µs");
         Ok(())
     }

@@ -19,7 +19,7 @@ struct Defect {
     caught_by: (&'static str, &'static str),
 }
 
-const DEFECTS: [Defect; 12] = [
+const DEFECTS: [Defect; 18] = [
     Defect {
         promise: "CX3",
         file: "shell/src/skills/scan.rs",
@@ -122,7 +122,52 @@ const DEFECTS: [Defect; 12] = [
         is: "        return Ok((of_operator || !record.agent.as_str().is_empty()).then(|| (source, Standing::Operator, vec![seq])));\n",
         caught_by: ("holon", "memory::tests::what_others_wrote_is_not_remembered"),
     },
+    Defect {
+        promise: "E1",
+        file: "core/src/handler/turn/model_round.rs",
+        was: "Next::Retry { after } => tx.arm(Alarm::Backoff, after),",
+        is: "Next::Retry { after } => tx.arm(Alarm::Backoff, holon_facts::time::Millis(after.0 / 2)),",
+        caught_by: SWARM,
+    },
+    Defect {
+        promise: "E1",
+        file: "core/src/handler/turn/outage.rs",
+        was: "tx.arm(Alarm::Backoff, pause);",
+        is: "tx.arm(Alarm::Backoff, Millis(pause.0 / 2));",
+        caught_by: SWARM,
+    },
+    Defect {
+        promise: "E1",
+        file: "core/src/handler/turn/begin.rs",
+        was: "tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);",
+        is: "tx.arm(Alarm::TurnLimit, Millis(tx.env.config.turn.wall_time.0 / 2));",
+        caught_by: SWARM,
+    },
+    Defect {
+        promise: "E1",
+        file: "core/src/tx.rs",
+        was: "self.alarms.insert(Alarm::Op(op), self.env.mono.after(timeout));",
+        is: "self.alarms.insert(Alarm::Op(op), self.env.mono.after(Millis(timeout.0 / 2)));",
+        caught_by: SWARM,
+    },
+    Defect {
+        promise: "E1",
+        file: "core/src/handler/task/stop.rs",
+        was: "Millis(tx.env.config.tasks.stop_grace.0.saturating_add(REPORT.0))",
+        is: "Millis((tx.env.config.tasks.stop_grace.0 / 2).saturating_add(REPORT.0))",
+        caught_by: SWARM,
+    },
+    Defect {
+        promise: "E1",
+        file: "core/src/agent/turn/chain.rs",
+        was: "                && attempt.failure_kind != Some(FailureKind::ContextLength)\n",
+        is: "",
+        caught_by: ("sim", "corpus::each_pinned_scenario_passes"),
+    },
 ];
+
+/// The first 200 seeds.
+const SWARM: (&str, &str) = ("sim", "swarm::the_seeds_pass_and_reach_what_they_have_reached_before");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of the project").to_owned()
@@ -139,6 +184,7 @@ fn every_defect_can_still_be_planted() {
             "holon" => "shell",
             "holon-core" => "core",
             "holon-memory" => "shell/memory",
+            "sim" => "sim/tests",
             other => panic!("no place is known for {other}"),
         };
         assert!(
@@ -183,7 +229,11 @@ fn every_defect_is_caught() {
     let run = |(package, test): (&str, &str)| {
         Command::new(env!("CARGO"))
             .args(["test", "--locked", "-p", package])
-            .args(if package == "holon-memory" { &["--test", "index"][..] } else { &["--lib"] })
+            .args(match package {
+                "holon-memory" => &["--test", "index"][..],
+                "sim" => &["--test", "worlds"],
+                _ => &["--lib"],
+            })
             .args(["--", "--exact", test])
             .env("CARGO_TARGET_DIR", place.join("target"))
             .current_dir(&copy)

@@ -32,7 +32,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim apart SEED|FILE.json
        sim replay FILE.jsonl [--laws]
        sim traces [--from SEED] [--seeds N]
-       sim pairs [--from SEED] [--seeds N]
+       sim pairs [--from SEED] [--seeds N] [--jobs N]
        sim laws
        sim week [--weeks N]
        sim crowd [--agents N] [--children N] [--depth 1|2]";
