@@ -56,7 +56,7 @@ pub(crate) fn performer_has_its_time(work: &Work, config: &Config) -> Result<(),
         | Work::CallServer { .. }
         | Work::CallTask { .. }
         | Work::CallWork { .. }
-        | Work::CallAgent { .. }
+        | Work::Look { .. }
         | Work::PrepareAgent { .. }
         | Work::RunCommand { .. }
         | Work::WatchCommand { .. }
