@@ -13,6 +13,9 @@ use holon_facts::{AgentId, ContentId, Millis, Text};
 use crate::performer::{Circumstances, Deliveries, image};
 use crate::{servers, skills};
 
+/// The home of every agent.
+const HOME: &str = "/home";
+
 /// The first folder of a simulated agent, which no other agent uses.
 pub fn workspace_of(agent: &AgentId) -> ExecutionBinding {
     let root = format!("/w/{agent}");
@@ -130,10 +133,25 @@ pub fn load_context(here: &mut Circumstances<'_>, untrusted: bool, work_tree: bo
         return vec![(after, Outcome::Failed { failure })];
     }
     let mut context = context(here.text("instructions"), Millis(after / 1_000));
+    context.sources.extend(notes(here));
     context.skills = skills::found(here, untrusted);
     context.tools = servers::found(here);
     context.execution.work_tree = work_tree.then_some(WorkTree::Changed { files: after / 1_000 % 5 });
     here.deliver(after, Outcome::Context { context })
+}
+
+/// What some agents have noted for themselves.
+fn notes(here: &mut Circumstances<'_>) -> Vec<InstructionSource> {
+    let files = [&[][..], &[], &[], &["self.md"], &["operator.md"], &["self.md", "operator.md"]];
+    let files = here.pick("notes", &files).unwrap_or_default();
+    let note = |file: &&str| InstructionSource {
+        scope: SourceScope::Memory,
+        path: format!("{HOME}/memory/{file}"),
+        content: here.text("note"),
+        content_id: None,
+        imported_by: None,
+    };
+    files.iter().map(note).collect()
 }
 
 /// A loaded context with these instructions.
@@ -153,7 +171,7 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
             external_trigger: true,
             git: Some(GitHead::Branch { name: branch.into() }),
             programs: vec!["git".into()],
-            ..ExecutionSnapshot::host_local(ExecutionBinding::project("/w", "/w"), "/home", "sim", "sh")
+            ..ExecutionSnapshot::host_local(ExecutionBinding::project("/w", "/w"), HOME, "sim", "sh")
         },
         context_build_ms,
         skills: None,

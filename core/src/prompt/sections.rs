@@ -78,7 +78,7 @@ const SYSTEM: [Section; 6] = [
 const CONTEXT: [Section; 8] = [
     section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts.standing))),
     section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts))),
-    section("curated_memory", AgentScoped, Whole, |facts, _| curated_memory(facts)),
+    section("curated_memory", TurnScoped, Whole, |facts, _| curated_memory(facts)),
     section("earlier_episodes", TurnScoped, OneIn(Window::DIGESTS), earlier_episodes),
     section("working_memory", TurnScoped, Whole, |facts, _| working_memory(facts.head)),
     section("active_skills", TurnScoped, Whole, |facts, _| active_skills(facts.head)),
@@ -135,7 +135,7 @@ fn instructions(facts: &PromptFacts<'_>, scope: SourceScope) -> Blocks {
     sources.map(one).collect()
 }
 
-/// What the agent wrote down for itself: fenced, since anybody's words may have got there.
+/// What the agent wrote down for itself: fenced and never in the system role, since anybody's words may have got there.
 fn curated_memory(facts: &PromptFacts<'_>) -> Blocks {
     let shown =
         |source: &&InstructionSource| source.scope == SourceScope::Memory && !source.content.is_empty();

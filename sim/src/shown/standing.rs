@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use holon_facts::frame::Part;
 use holon_facts::model::{Item, ModelRequest};
-use holon_facts::outcome::{LoadedContext, SourceScope};
+use holon_facts::outcome::LoadedContext;
 use holon_facts::{AgentId, Text};
 
 use super::compare::{given, leaves, rendered};
@@ -56,6 +56,7 @@ impl Stands {
                 "agent_instructions" | "workspace_instructions" => {
                     self.file("Instructions from ", &block.parts)
                 }
+                "curated_memory" => self.notes(&leaves(&block.parts)),
                 "work_items" => {
                     let quoted = block.parts.iter().find_map(|part| match part {
                         Part::Quoted { parts, .. } => Some(rendered(&leaves(parts))),
@@ -75,7 +76,10 @@ impl Stands {
             self.work = Some(words);
         } else if heading.starts_with("[your execution environment now") {
             self.environment = Some(words);
-        } else if heading.starts_with("[instruction file as it is now") {
+        } else if ["[instruction file as it is now", "[your memory file as it is now"]
+            .iter()
+            .any(|begin| heading.starts_with(begin))
+        {
             self.file("", quoted);
         } else if heading.starts_with("[files that no longer hold]") {
             words.lines().for_each(|path| drop(self.files.remove(path)));
@@ -83,6 +87,16 @@ impl Stands {
             return false;
         }
         true
+    }
+
+    /// Reads memory files, each behind its path.
+    fn notes(&mut self, parts: &[&Part]) {
+        for pair in parts.windows(2) {
+            if let [Part::Rendered(path), Part::Given(text)] = pair {
+                let path = path.trim().trim_end_matches(':').to_owned();
+                self.files.insert(path, text.clone());
+            }
+        }
     }
 
     /// Reads a file, which its path precedes.
@@ -115,14 +129,11 @@ fn surroundings(agent: &AgentId, shown: &str, context: &LoadedContext, trigger: 
     Ok(())
 }
 
-/// Each instruction file in force is shown as it is, and no other one.
+/// Each instruction file in force and each memory file is shown as it is, and no other one.
 fn files(agent: &AgentId, shown: &BTreeMap<String, Text>, context: &LoadedContext) -> Result<(), Failure> {
-    let due = context
-        .sources
-        .iter()
-        .filter(|source| source.scope != SourceScope::Memory && !source.content.is_empty());
+    let due = context.sources.iter().filter(|source| !source.content.is_empty());
     let due: BTreeMap<String, Text> =
         due.map(|source| (source.path.clone(), source.content.clone())).collect();
-    ensure!(*shown == due, "M4", "instructions of {agent} are {due:?}, shown are {shown:?}");
+    ensure!(*shown == due, "M4", "instructions and notes of {agent} are {due:?}, shown are {shown:?}");
     Ok(())
 }

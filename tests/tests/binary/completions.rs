@@ -43,7 +43,7 @@ fn names_of_the_runtime_and_of_the_settings_are_offered() {
     assert_eq!(offered(&daemon, &format!("--home {} status he", other.display())), [""], "nobody is there");
     assert_eq!(offered(&daemon, &format!("--home={} status he", other.display())), [""], "nobody is there");
     assert_eq!(offered(&daemon, "config get daemon."), ["daemon.autostart"]);
-    assert_eq!(offered(&daemon, "config set daemon.autostart "), ["true", "false"]);
+    assert_eq!(offered(&daemon, "config set daemon.autostart t"), ["true"]);
     assert_eq!(offered(&daemon, "config set model.default scripted/h"), ["scripted/hello"]);
     assert!(offered(&daemon, "run --model openai/gpt-5").contains(&"openai/gpt-5.1".to_owned()));
     assert_eq!(offered(&daemon, "run --model scr"), ["scripted/demo", "scripted/hello"]);
