@@ -62,36 +62,45 @@ impl Reference {
     pub(super) fn item_is_made(
         &self,
         before: &Before,
-        (agent, key): (&AgentId, Option<&Idempotency>),
+        whose: (&AgentId, Option<&Idempotency>),
         records: &[Record],
     ) -> Vec<Reply> {
-        let kept = is_kept(agent, key, records);
-        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
-        match self.known(agent, key) {
-            Err(replies) => replies,
-            Ok(Some(Made::WorkItem(item))) => agent.work.made(item),
-            Ok(Some(Made::Timer(_) | Made::Task(_))) => vec![CONFLICT],
-            Ok(None) => {
-                self.closed(agent).map_or_else(|| only(kept, agent.work.make()), |closed| vec![closed])
-            }
-        }
+        self.is_made(before, whose, records, |agent, known| match known {
+            None => agent.work.make(),
+            Some(Made::WorkItem(item)) => agent.work.made(item),
+            Some(Made::Timer(_) | Made::Task(_)) => vec![CONFLICT],
+        })
     }
 
     pub(super) fn timer_is_made(
         &self,
         before: &Before,
         timer: &TimerSpec,
+        whose: (&AgentId, Option<&Idempotency>),
+        records: &[Record],
+    ) -> Vec<Reply> {
+        self.is_made(before, whose, records, |agent, known| match known {
+            None => agent.timers.make(timer),
+            Some(Made::Timer(timer)) => agent.timers.made(timer),
+            Some(Made::WorkItem(_) | Made::Task(_)) => vec![CONFLICT],
+        })
+    }
+
+    /// What is made at once: `replies` are those of an agent for what its key stands for, or for something new.
+    fn is_made(
+        &self,
+        before: &Before,
         (agent, key): (&AgentId, Option<&Idempotency>),
         records: &[Record],
+        replies: impl FnOnce(&Model, Option<Made>) -> Vec<Reply>,
     ) -> Vec<Reply> {
         let kept = is_kept(agent, key, records);
         let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
         match self.known(agent, key) {
             Err(replies) => replies,
-            Ok(Some(Made::Timer(timer))) => agent.timers.made(timer),
-            Ok(Some(Made::WorkItem(_) | Made::Task(_))) => vec![CONFLICT],
+            Ok(known @ Some(_)) => replies(agent, known),
             Ok(None) => {
-                self.closed(agent).map_or_else(|| only(kept, agent.timers.make(timer)), |closed| vec![closed])
+                self.closed(agent).map_or_else(|| only(kept, replies(agent, None)), |closed| vec![closed])
             }
         }
     }
