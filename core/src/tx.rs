@@ -235,11 +235,13 @@ impl<'a> Tx<'a> {
 
     /// Settles what was reserved for a request: it took this much.
     pub(crate) fn settle_budget(&mut self, op: OpId, amount: Amount) {
+        if self.agent.account.reservation(op).is_some() {
+            self.follow_clock();
+        }
         let Some(reservation) = self.agent.account.reservation(op) else { return };
-        self.follow_clock();
         let run = self.agent.run.as_ref().map(|run| run.id);
         let Some(run_id) = reservation.run_id.or(run) else { return };
-        let day = self.agent.account.day;
+        let day = reservation.day.unwrap_or(self.agent.account.day);
         self.record(BudgetSettled { run_id, op, day, amount });
     }
 

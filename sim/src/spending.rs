@@ -147,8 +147,9 @@ impl Spending {
                 own.reserved.remove(&fact.op);
                 let in_turn = own.run == Some(fact.run_id);
                 for _ in 0..=u8::from(twice) {
-                    for spent in [&mut own.total, &mut own.of_day] {
-                        *spent = plus(*spent, own.settled);
+                    own.total = plus(own.total, own.settled);
+                    if fact.day == own.day {
+                        own.of_day = plus(own.of_day, own.settled);
                     }
                     if in_turn {
                         own.turn = plus(own.turn, own.settled);

@@ -349,7 +349,7 @@ impl Agent {
         }
         if let TurnFact::BudgetSettled(fact) = fact {
             let amount = if self.is_copied() { Amount::default() } else { fact.amount };
-            self.account.settle(fact.op, amount);
+            self.account.settle(fact.op, fact.day, amount);
         }
     }
 

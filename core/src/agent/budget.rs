@@ -34,6 +34,9 @@ pub struct Reservation {
     /// The run whose budget it is; earlier builds have that of the run in progress alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// The day that it counts for; in states of earlier builds that of the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<i64>,
     pub amount: Amount,
     /// The part that is taken by sending it.
     pub sent: Amount,
@@ -69,20 +72,26 @@ impl Account {
         (self.of_day, self.day) = (self.on(fact.day), fact.day);
         let BudgetReserved { op, run_id, amount, sent, .. } = *fact;
         let place = if beside { &mut self.beside } else { &mut self.reserved };
-        *place = Some(Reservation { op, run_id: Some(run_id), amount, sent });
+        *place = Some(Reservation { op, run_id: Some(run_id), day: Some(fact.day), amount, sent });
     }
 
-    pub(super) fn settle(&mut self, op: OpId, amount: Amount) {
+    /// What is settled for an earlier day than the one of the account counts in all alone.
+    pub(super) fn settle(&mut self, op: OpId, day: i64, amount: Amount) {
         for place in [&mut self.reserved, &mut self.beside] {
             place.take_if(|reservation| reservation.op == op);
         }
         self.total = self.total.plus(amount);
-        self.of_day = self.of_day.plus(amount);
+        if day == self.day {
+            self.of_day = self.of_day.plus(amount);
+        }
     }
 
-    /// What was spent on a day that has not come after all was spent on the one that it is.
+    /// What was spent, and reserved, on a day that has not come after all was so on the one that it is.
     pub(super) fn clock_stepped(&mut self, to: Wall) {
         self.day = self.day.min(to.day());
+        for reservation in self.reserved.iter_mut().chain(&mut self.beside) {
+            reservation.day = reservation.day.map(|day| day.min(to.day()));
+        }
     }
 }
 

@@ -128,11 +128,15 @@ impl Shown {
             if let Some(change) = &changes.work {
                 self.work.clone_from(&change.now);
             }
-            if let Some(change) = &mut changes.standing {
-                change.before = self.standing.replace(change.now.clone()).unwrap_or(change.before.clone());
-            }
-            // Others have shown the same.
-            changes.standing.take_if(|change| change.before.reads_like(&change.now));
+            changes.standing.take_if(|change| match &mut self.standing {
+                Some(shown) => {
+                    change.before = core::mem::replace(shown, change.now.clone());
+                    // Others have shown the same.
+                    change.before.reads_like(&change.now)
+                }
+                // It was shown in an earlier episode: this one begins with what is read next.
+                None => true,
+            });
         }
         run.conversation.drop_empty_changes();
     }

@@ -208,3 +208,28 @@ fn none_is_asked_for_where_facts_are_enough() {
     work(&mut world, 0);
     assert!(world.requests.iter().all(|request| !request.sums_up));
 }
+
+#[test]
+fn one_that_lasts_over_midnight_counts_for_the_day_on_which_it_was_asked_for() {
+    let mut world = closed();
+    world.now.wall = world.now.wall.next_day();
+    let today = world.now.wall.day();
+    world.complete_one("main", OpKind::CallModel, calls(&[("", "ExecCommand", r#"{"cmd":"go on"}"#)]));
+    world.complete_one("main", OpKind::RunCommand, tool_gives(long(0, 10)));
+    assert_eq!(world.agent("main").account.day, today, "the next round is asked for today");
+    let before = world.agent("main").account;
+    sum_up(&mut world, answers(GOAL));
+    let account = world.agent("main").account;
+    assert!(account.total.tokens > before.total.tokens);
+    assert_eq!(account.on(today), before.on(today));
+}
+
+#[test]
+fn one_that_was_asked_for_on_a_day_that_has_not_come_after_all_counts_for_today() {
+    let mut world = closed();
+    let today = world.now.wall.day() - 1;
+    world.now.wall.0 -= 86_400_000_000;
+    sum_up(&mut world, answers(GOAL));
+    let account = world.agent("main").account;
+    assert_eq!((account.day, account.of_day), (today, account.total));
+}

@@ -8,6 +8,7 @@ use crate::testing::{
 use alloc::string::String;
 use alloc::vec::Vec;
 use holon_facts::config::{Config, ContextLimits};
+use holon_facts::content::Text;
 use holon_facts::episode::{Compaction, EpisodeBoundary};
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::{EpisodeClosed, EpisodeFact, Event};
@@ -15,6 +16,7 @@ use holon_facts::frame::Part;
 use holon_facts::ids::EpisodeId;
 use holon_facts::message::Priority;
 use holon_facts::model::{FailureKind, Item, ModelRequest};
+use holon_facts::outcome::{Certainty, OpFailure, Outcome};
 use holon_facts::provenance::MessageKind;
 use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Millis;
@@ -370,6 +372,27 @@ fn what_other_turns_have_shown_meanwhile_is_put_right_where_a_turn_goes_on() {
     let shown = rendered(last_request(&world));
     let (event, gone) = (shown.rfind("an event"), shown.rfind("files that no longer hold"));
     assert!(gone.is_some() && gone > event, "{shown}");
+}
+
+/// A turn was left in an episode that is over, and another one has opened the next without reading anything.
+#[test]
+fn what_a_turn_has_shown_in_an_earlier_episode_is_not_put_before_what_the_next_begins_with() {
+    let mut world = World::with_agent("main");
+    turn(&mut world, "first", "done");
+    world.admit("main", ingress(MessageKind::WebhookEvent, Priority::Background, "an event"));
+    world.complete("main", context_with_notes());
+    world.admit("main", prompt("in between"));
+    let mut other = config();
+    other.models.reverse();
+    world.restart(other);
+    let failure = OpFailure { certainty: Certainty::Ambiguous, message: Text::short("no disk") };
+    world.complete("main", Outcome::Failed { failure });
+    for _ in 0..2 {
+        world.complete("main", context());
+        let shown = rendered(last_request(&world));
+        assert!(shown.contains("an event") && !shown.contains("memory/self.md"), "{shown}");
+        world.crash();
+    }
 }
 
 #[test]
