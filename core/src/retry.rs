@@ -35,6 +35,11 @@ pub fn retryable(kind: FailureKind) -> bool {
     }
 }
 
+/// A wait that the provider asks for and that is longer than a round waits for one candidate.
+pub fn long_wait(policy: &RetryPolicy, failure: &AttemptFailure) -> Option<Millis> {
+    failure.retry_after_ms.filter(|asked| retryable(failure.kind) && *asked > policy.retry_after_max)
+}
+
 /// Decides after attempt number `attempt` (from 1) at a candidate. `jitter` is any number; the same number
 /// gives the same wait.
 pub fn next(policy: &RetryPolicy, failure: &AttemptFailure, attempt: u32, jitter: u64) -> Next {
@@ -44,12 +49,13 @@ pub fn next(policy: &RetryPolicy, failure: &AttemptFailure, attempt: u32, jitter
     if !retryable(failure.kind) {
         return Next::FailFast;
     }
-    if attempt > policy.retries {
+    // Asked before the time that it names, a provider refuses again; another candidate may answer at once.
+    if attempt > policy.retries || long_wait(policy, failure).is_some() {
         return Next::RetriesExhausted;
     }
     let backoff = policy.backoff.0.saturating_mul(u64::from(attempt));
     let spread = jitter % (backoff / 4).max(1);
-    let asked = failure.retry_after_ms.map_or(0, |asked| asked.0.min(policy.retry_after_max.0));
+    let asked = failure.retry_after_ms.map_or(0, |asked| asked.0);
     Next::Retry { after: Millis(backoff.saturating_add(spread).max(asked)) }
 }
 
@@ -135,7 +141,9 @@ mod tests {
         let limited = |ms| failure(FailureKind::RateLimited, ms);
         assert_eq!(next(&policy(), &limited(None), 1, 49), Next::Retry { after: Millis(249) });
         assert_eq!(next(&policy(), &limited(Some(5_000)), 1, 7), Next::Retry { after: Millis(5_000) });
-        assert_eq!(next(&policy(), &limited(Some(u64::MAX)), 1, 7), Next::Retry { after: Millis(60_000) });
+        assert_eq!(next(&policy(), &limited(Some(60_000)), 1, 7), Next::Retry { after: Millis(60_000) });
+        assert_eq!(next(&policy(), &limited(Some(60_001)), 1, 7), Next::RetriesExhausted);
+        assert_eq!(next(&policy(), &failure(FailureKind::Auth, Some(60_001)), 1, 7), Next::FailFast);
     }
 
     #[test]

@@ -71,7 +71,9 @@ const LOOKS_AFTER: Millis = Millis::minutes(5);
 pub(crate) fn check(agent: &Agent, record: &Record, config: &Config) -> Result<(), Failure> {
     let Some(run) = &agent.run else { return Ok(()) };
     match &record.event {
-        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempt(run, &fact.attempt, config),
+        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => {
+            attempt(run, &fact.attempt, record.at, config)
+        }
         Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => {
             let long_ago = run.chain.first_left_at.is_some_and(|left| record.at.since(left) >= LOOKS_AFTER);
             let due = long_ago && fact.candidate > 0 && fact.end.is_none();
@@ -143,12 +145,17 @@ fn step_of(agent: &Agent, at: Wall, cause: HoldCause) -> (u32, Wall) {
     before.map_or((0, at), |hold| (hold.step + 1, hold.since))
 }
 
-fn attempt(run: &Run, attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
+fn attempt(run: &Run, attempt: &AttemptRecord, at: Wall, config: &Config) -> Result<(), Failure> {
     let looks = run.chain.probes && run.chain.models.first() == Some(&attempt.model_ref);
     let most = if looks { 1 } else { config.retry.retries + 1 };
+    // Nobody waits that long for one provider.
+    let passing = attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind));
+    let named = attempt.resets_at.filter(|_| passing);
+    let far = named.is_some_and(|until| until > at.after(config.retry.retry_after_max));
+    ensure!(named.is_none() || far, "T10", "{named:?} is waited for at {at}: {attempt:?}");
     let right = match attempt.outcome {
-        AttemptOutcome::Retrying => attempt.attempt < most,
-        AttemptOutcome::RetriesExhausted => attempt.attempt == most,
+        AttemptOutcome::Retrying => attempt.attempt < most && named.is_none(),
+        AttemptOutcome::RetriesExhausted => attempt.attempt == most || far,
         AttemptOutcome::FailFastAborted | AttemptOutcome::Succeeded => true,
     };
     ensure!(right, "T10", "of {most} attempts there was {attempt:?}");
@@ -161,8 +168,8 @@ fn attempt(run: &Run, attempt: &AttemptRecord, config: &Config) -> Result<(), Fa
     Ok(())
 }
 
-/// Cause, step, beginning and end of the hold after an outage: the next wait of the ladder, or, if quotas alone are
-/// exhausted, until the first one resets at a plausible time.
+/// Cause, step, beginning and end of the hold after an outage: the next wait of the ladder, or, if every candidate that
+/// is worth waiting for names a time, until the first of these that is plausible.
 fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (HoldCause, u32, Wall, Wall) {
     if refuses_keys(run) {
         let (step, since) = step_of(agent, at, HoldCause::Credentials);
@@ -173,9 +180,13 @@ fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (HoldCause, u32,
     let ladder = config.hold.steps.get(step as usize).or(config.hold.steps.last());
     let ladder = at.after(ladder.copied().unwrap_or(Millis::hours(1)));
     let given_up = || pass(run).iter().filter(|attempt| attempt.backoff_ms.is_none());
-    let outage = given_up().filter_map(|attempt| attempt.failure_kind).any(|kind| PASSING.contains(&kind));
-    let quotas = given_up().filter(|attempt| attempt.failure_kind == Some(FailureKind::Quota));
-    let full = quotas.filter_map(|attempt| attempt.resets_at).min().filter(|_| !outage);
+    let mut passing =
+        given_up().filter(|attempt| attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind)));
+    let outage = passing.clone().next().is_some();
+    let any_moment = passing.any(|attempt| attempt.resets_at.is_none());
+    let worth = |kind| PASSING.contains(&kind) || kind == FailureKind::Quota;
+    let named = given_up().filter(|attempt| attempt.failure_kind.is_some_and(worth));
+    let full = named.filter_map(|attempt| attempt.resets_at).min().filter(|_| !any_moment);
     let meant = |full: &Wall| *full > at.after(Millis::seconds(1)) && *full <= at.after(config.hold.give_up);
     let cause = if outage { HoldCause::Outage } else { HoldCause::Quota };
     (cause, step, since, full.filter(meant).unwrap_or(ladder))

@@ -335,7 +335,7 @@ pub struct AttemptRecord {
     pub outcome: AttemptOutcome,
     pub advanced_to_fallback: bool,
     pub backoff_ms: Option<Millis>,
-    /// When a quota is available again.
+    /// When a quota is available again, or the provider wants to be asked again where no round waits that long.
     pub resets_at: Option<Wall>,
     pub token_usage: Option<TokenUsage>,
     pub transport_diagnostics: Option<TransportDiagnostics>,

@@ -69,7 +69,7 @@ impl End {
             Self::BudgetExhausted { exhausted, .. } => {
                 (TurnKind::BudgetExhausted, Some(exhausted.budget.budget.reason()))
             }
-            Self::Held { away: Away::Outage } => (TurnKind::Interrupted, Some(TurnReason::Outage)),
+            Self::Held { away: Away::Outage { .. } } => (TurnKind::Interrupted, Some(TurnReason::Outage)),
             Self::Held { away: Away::Quota { .. } } => (TurnKind::Interrupted, Some(TurnReason::Quota)),
             Self::Held { away: Away::Credentials } => (TurnKind::Interrupted, Some(TurnReason::Credentials)),
             Self::ShutDown => (TurnKind::Interrupted, Some(TurnReason::Shutdown)),

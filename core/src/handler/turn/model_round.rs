@@ -245,6 +245,10 @@ pub(crate) fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure
         Next::FailFast | Next::Terminal => AttemptOutcome::FailFastAborted,
     };
     record.failed(failure, outcome);
+    if retry::retryable(failure.kind) {
+        let asked = retry::long_wait(&tx.env.config.retry, failure);
+        record.resets_at = asked.map(|asked| tx.now().after(asked));
+    }
     let falls_back = another && matches!(next, Next::RetriesExhausted | Next::FailFast);
     record.advanced_to_fallback = falls_back;
     if let Next::Retry { after } = next {

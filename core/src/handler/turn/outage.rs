@@ -85,7 +85,10 @@ fn is_patient(tx: &Tx<'_>, run: &Run) -> bool {
 /// How providers are away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Away {
-    Outage,
+    /// With a time where all of them have named one.
+    Outage {
+        resets_at: Option<Wall>,
+    },
     Quota {
         resets_at: Wall,
     },
@@ -94,15 +97,18 @@ pub(crate) enum Away {
 }
 
 /// What may end by itself for one of the candidates. An outage may be over any moment, so it is waited for
-/// rather than a quota, and of quotas the first that is full again. Where nothing but keys is in the way, an operator
+/// rather than a quota; of times that are named it is the first. Where nothing but keys is in the way, an operator
 /// can end it.
 fn worth_waiting(run: &Run) -> Option<Away> {
     let given_up = || run.chain.pass().iter().filter(|attempt| attempt.backoff_ms.is_none());
-    if given_up().filter_map(|attempt| attempt.failure_kind).any(retry::retryable) {
-        return Some(Away::Outage);
-    }
     let quotas = given_up().filter(|attempt| attempt.failure_kind == Some(FailureKind::Quota));
-    if let Some(resets_at) = quotas.filter_map(|attempt| attempt.resets_at).min() {
+    let full = quotas.filter_map(|attempt| attempt.resets_at).min();
+    let outages = given_up().filter(|attempt| attempt.failure_kind.is_some_and(retry::retryable));
+    if let Some(resets_at) = outages.map(|attempt| attempt.resets_at).min() {
+        let first = |resets_at: Wall| full.map_or(resets_at, |full| full.min(resets_at));
+        return Some(Away::Outage { resets_at: resets_at.map(first) });
+    }
+    if let Some(resets_at) = full {
         return Some(Away::Quota { resets_at });
     }
     let refused = given_up().all(|attempt| attempt.failure_kind == Some(FailureKind::Auth));
@@ -135,12 +141,12 @@ fn artifact(run: &Run, last: &AttemptFailure) -> FailureArtifact {
     artifact
 }
 
-/// The agent waits, where its run ends for that: for providers the next step of the ladder, or until the quota is full
-/// again; for a budget until the day is over, or until somebody raises it.
+/// The agent waits, where its run ends for that: for providers the next step of the ladder, or until the time that they
+/// have named; for a budget until the day is over, or until somebody raises it.
 pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
     let now = tx.now();
     let (cause, budget) = match end {
-        End::Held { away: Away::Outage } => (HoldCause::Outage, None),
+        End::Held { away: Away::Outage { .. } } => (HoldCause::Outage, None),
         End::Held { away: Away::Quota { .. } } => (HoldCause::Quota, None),
         End::Held { away: Away::Credentials } => (HoldCause::Credentials, None),
         End::BudgetExhausted { exhausted, agent_held: true, .. } => {
@@ -169,9 +175,10 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
             Some(tomorrow(&tx.agent().id, now)).filter(|until| *until > now)
         }
         (Some(_), _) => None,
-        (None, End::Held { away: Away::Quota { resets_at } }) if is_plausible(tx, *resets_at) => {
-            Some(*resets_at)
-        }
+        (
+            None,
+            End::Held { away: Away::Quota { resets_at } | Away::Outage { resets_at: Some(resets_at) } },
+        ) if is_plausible(tx, *resets_at) => Some(*resets_at),
         // Somebody has to do something: asking often is no use.
         (None, End::Held { away: Away::Credentials }) => {
             Some(now.after(step_length(&tx.env.config.hold.steps, u32::MAX)))
@@ -278,6 +285,37 @@ mod tests {
         fail(&mut world);
         let hold = world.agent("main").hold.clone();
         hold.map(|hold| (hold.cause, world.now.wall.until(hold.until.unwrap()).0 / 1_000))
+    }
+
+    fn busy(world: &mut World, minutes: u64) {
+        let Outcome::AttemptFailed { mut failure } = fails(FailureKind::RateLimited) else { panic!() };
+        failure.retry_after_ms = Some(Millis::minutes(minutes));
+        world.complete("main", Outcome::AttemptFailed { failure });
+    }
+
+    #[test]
+    fn whoever_wants_to_be_asked_much_later_is_not_waited_for_in_its_round() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        busy(&mut world, 5);
+        assert_eq!(world.requests.last().unwrap().model.as_str(), "local/two");
+        let until = |minutes: u64| Some((HoldCause::Outage, minutes * 60));
+        let both = |other: &dyn Fn(&mut World)| {
+            held(|world| {
+                busy(world, 5);
+                other(world)
+            })
+        };
+        assert_eq!(both(&|world| busy(world, 3)), until(3), "of both the first");
+        assert_eq!(both(&away), Some((HoldCause::Outage, 30)), "it may be back any moment");
+        assert_eq!(both(&|world| world.complete("main", fails(FailureKind::Auth))), until(5));
+        let full = |world: &mut World| {
+            let outcome = quota(world, Some(Millis::minutes(2)));
+            world.complete("main", outcome);
+        };
+        assert_eq!(both(&full), until(2), "its quota is full again before that");
+        assert_eq!(both(&|world| busy(world, 60 * 24 * 365)), until(5));
     }
 
     fn away(world: &mut World) {
