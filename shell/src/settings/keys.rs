@@ -161,7 +161,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "runtime.retry_after_max_ms",
         core.retry.retry_after_max,
         time(0),
-        "longest wait that a provider may request"
+        "longest wait that a provider may request; one that requests more is given up at once"
     ),
     key!(
         "runtime.hold_on_outage",

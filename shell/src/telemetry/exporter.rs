@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::error::LedgerError;
-use holon_ledger::read::{LedgerSeq, Overall, Reader};
+use holon_ledger::read::{LedgerSeq, Overall, Reader, Wanted};
 use holon_models::DocumentPost;
 use holon_platform::spawn;
 use prometheus_client::metrics::counter::Counter;
@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use super::cursor::{Cursor, CursorError};
 use super::offer::Taken;
-use super::{Contents, Fold, KINDS, Span, Target, Trace, document};
+use super::{Contents, Fold, KINDS, PARTS, Span, Target, Trace, document};
 
 /// Records that one read brings, and spans that one request has.
 const RECORDS: usize = 512;
@@ -254,13 +254,22 @@ impl Folds {
     }
 }
 
-/// The fold of an agent's records before this one.
+/// The fold of an agent's records before this one. What turns consist of that have ended is not read.
 fn until(reader: &Reader, contents: &Contents, record: &Record) -> Result<Fold, LedgerError> {
-    let mut fold = Fold::of(record.agent.clone(), contents.clone());
-    let before = EventSeq(record.event_seq.0.saturating_sub(1));
-    if before.0 > 0 {
-        for earlier in reader.records(&record.agent, EventSeq(0), before)? {
-            fold.next(&earlier?);
+    let (agent, before) = (&record.agent, record.event_seq);
+    let turn = Wanted { kinds: &["turn_started"], after: EventSeq(0), before, limit: 1, newest: true };
+    let turn = reader.of_kinds(agent, turn)?.first().map_or(before, |record| record.event_seq);
+    let whole: Vec<&str> = KINDS.iter().copied().filter(|kind| !PARTS.contains(kind)).collect();
+    let mut fold = Fold::of(agent.clone(), contents.clone());
+    for (kinds, mut after, before) in
+        [(&*whole, EventSeq(0), turn), (KINDS, EventSeq(turn.0.saturating_sub(1)), before)]
+    {
+        loop {
+            let wanted = Wanted { kinds, after, before, limit: RECORDS, newest: false };
+            let page = reader.of_kinds(agent, wanted)?;
+            page.iter().for_each(|record| drop(fold.next(record)));
+            let Some(last) = page.last().filter(|_| page.len() == RECORDS) else { break };
+            after = last.event_seq;
         }
     }
     Ok(fold)

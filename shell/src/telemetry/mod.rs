@@ -42,7 +42,10 @@ const TASKS: usize = 10_000;
 pub const KINDS: &[&str] = &[
     "agent_created",
     "message_admitted",
+    "message_requeued",
     "message_processed",
+    "message_aborted",
+    "message_dropped",
     "turn_started",
     "provider_attempt_recorded",
     "assistant_round_recorded",
@@ -58,6 +61,10 @@ pub const KINDS: &[&str] = &[
     "sleep_begun",
     "sleep_elapsed",
 ];
+
+/// Those of them that matter to the turn in progress alone.
+const PARTS: [&str; 4] =
+    ["provider_attempt_recorded", "assistant_round_recorded", "tool_executed", "tool_execution_failed"];
 
 /// Another span, wherever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +109,7 @@ impl Trace {
 pub struct Fold {
     ids: Ids,
     contents: Contents,
-    /// When each message that waits was admitted, and by which event.
+    /// Since when each message waits for its next turn, and by which event.
     admitted: BTreeMap<MessageId, (Wall, EventSeq)>,
     /// The turn that began each task.
     begun: BTreeMap<TaskId, Link>,
@@ -197,16 +204,30 @@ impl Fold {
             }
             self.contents.admitted(&fact.message);
         }
-        if let InboxFact::MessageProcessed(fact) = fact {
-            self.admitted.remove(&fact.message_id);
-            self.results.remove(&fact.message_id);
-            self.contents.processed(fact.message_id);
+        // It waits anew.
+        if let InboxFact::MessageRequeued(fact) = fact
+            && self.admitted.len() < WAITING
+        {
+            self.admitted.insert(fact.message_id, (record.at, record.event_seq));
         }
+        let over = match fact {
+            InboxFact::MessageProcessed(fact) => fact.message_id,
+            InboxFact::MessageAborted(fact) => fact.message_id,
+            InboxFact::MessageDropped(fact) => fact.message_id,
+            InboxFact::MessageAdmitted(_)
+            | InboxFact::MessageRequeued(_)
+            | InboxFact::MessageDuplicate(_)
+            | InboxFact::MessageDequeued(_)
+            | InboxFact::OperatorInterjectionAdmitted(_) => return,
+        };
+        self.admitted.remove(&over);
+        self.results.remove(&over);
+        self.contents.processed(over);
     }
 
     fn turned(&mut self, record: &Record, fact: &TurnFact) -> Vec<Trace> {
         if let TurnFact::TurnStarted(fact) = fact {
-            let admitted = self.admitted.get(&fact.message_id).copied();
+            let admitted = self.admitted.remove(&fact.message_id);
             let result_of = self.results.get(&fact.message_id).copied();
             let message = self.contents.message(fact.message_id);
             let turn = Turn::begin(record, admitted.map(|(since, _)| since), message, result_of);

@@ -1,6 +1,7 @@
 //! Traces of the past, made of the ledger: the same each time, also of a copy of the home, and without what was said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
 use end_to_end::durable::quiet;
@@ -133,4 +134,26 @@ fn an_export_that_is_repeated_has_the_same_ids_also_of_a_backup() {
     assert_eq!((since(end), since(end + 1), since(0)), (1, 0, 2));
     daemon.0.run(&["telemetry", "export", "--since", "yesterday"]).refused(2, &["no time"]);
     daemon.0.run(&["telemetry", "export", "--agent", "nobody"]).refused(3, &["nobody"]);
+}
+
+#[test]
+fn a_message_that_is_tried_again_waits_twice_and_no_two_spans_share_an_id() {
+    let provider = Provider::start([says("too late").late(Duration::from_secs(60)), says("done")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "go"]);
+    provider.wait_for_requests(1);
+    daemon.kill();
+    daemon.start();
+    wait_for("end of all work", || quiet(&daemon, &["main"]));
+    let text = daemon.ok(&["telemetry", "export"]).stdout;
+    let turns = traces(&text).into_iter().map(|trace| attributes(&trace[0]));
+    let of_turns: Vec<String> = turns.map(|turn| turn["holon.message.id"].clone()).collect();
+    let spans = lines(&text).concat();
+    let waits: Vec<&Value> = spans.iter().filter(|span| span["name"] == "queue_wait").collect();
+    assert!(of_turns.len() > 1 && of_turns[0] == of_turns[1], "{of_turns:?}");
+    assert_eq!(waits.len(), of_turns.len());
+    assert!(time(waits[1], "startTimeUnixNano") > time(waits[0], "endTimeUnixNano"), "it waits anew");
+    let ids: BTreeSet<&str> = spans.iter().filter_map(|span| span["spanId"].as_str()).collect();
+    assert_eq!(ids.len(), spans.len());
 }

@@ -10,7 +10,7 @@ use holon_facts::hash::Fnv;
 use holon_facts::ids::{MessageId, RoundIndex};
 use holon_facts::image::Image;
 use holon_facts::model::{Block, RoundEnd};
-use holon_facts::receipt::{Receipt, Verdict};
+use holon_facts::receipt::{Receipt, SelfCall, Verdict};
 use holon_facts::skill::GivenSkill;
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,9 @@ impl Round {
             return 0;
         };
         let call = Fnv::START.piece(tool.as_bytes()).text(arguments);
-        receipt.texts().fold(call, Fnv::text).0
+        // What an agent sees of itself changes with each round: the tokens that it has used.
+        let itself = matches!(self.verdicts.get(at), Some(Verdict::OnSelf(SelfCall::Get { agent: None })));
+        if itself { call.0 } else { receipt.texts().fold(call, Fnv::text).0 }
     }
 
     /// Images of its results.

@@ -103,3 +103,21 @@ fn what_a_look_would_bring_is_no_result_of_another_call() {
     world.complete("main", looked(["a"]));
     assert_eq!(happened(&world), ["MemorySearch", "tool_execution_failed"]);
 }
+
+#[test]
+fn an_agent_that_only_looks_at_itself_repeats_itself_whatever_it_has_used_meanwhile() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    for used in ["1 token", "2 tokens", "3 tokens"] {
+        world.complete("main", calls(&[("", "AgentGet", "{}")]));
+        world.complete("main", looked([used]));
+    }
+    let repeats = |world: &World| world.agent("main").run.as_ref().unwrap().course.repeats.count;
+    assert_eq!(repeats(&world), 3);
+    for state in ["no tasks", "a task"] {
+        world.complete("main", calls(&[("", "TaskList", "{}")]));
+        world.complete("main", looked([state]));
+        assert_eq!(repeats(&world), 1, "it shows something else");
+    }
+}
