@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::{Environment, open_files, spawn, threads};
 use holon_text::{Secrets, variables};
+use rustix::io::Errno;
 
 use super::backup;
 use super::exit::Exit;
@@ -54,7 +55,7 @@ enum LogFormat {
 pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
     let home = find_home(home, &environment)?;
-    home.create()?;
+    home.create().map_err(|error| unless_full(error.into()))?;
     begin_journal(&home, &environment, &args)?;
     // On a terminal the error itself says it all.
     let told_in_log = args.detached || args.json || args.log_format == LogFormat::Json;
@@ -114,10 +115,11 @@ async fn locked(
 ) -> Result<Exit, Failure> {
     let lock = HomeLock::acquire(home.root()).map_err(|error| match error {
         LockError::Held { .. } => Failure::new(Exit::NotReachable, error).hint("holon daemon status"),
-        LockError::Unusable { .. } => Failure::usage(error),
+        LockError::Unusable { .. } => unless_full(Failure::usage(error)),
     })?;
     let mut phase = Phase::Startup;
-    let served = Box::pin(whole(&home, &environment, &options, ending, &mut phase)).await;
+    let served =
+        Box::pin(whole(&home, &environment, &options, ending, &mut phase)).await.map_err(unless_full);
     let written = match &served {
         Ok(_) => LastFailure::clear(&home),
         // Whoever asked knows.
@@ -129,6 +131,17 @@ async fn locked(
     }
     drop(lock);
     served
+}
+
+/// A disk that is full is no wrong usage: whoever starts runtimes again (a service manager) shall do so, since there may
+/// be space by then.
+fn unless_full(failure: Failure) -> Failure {
+    let problem = format!("{:#}", failure.error);
+    let full = [Errno::NOSPC, Errno::DQUOT].map(|errno| io::Error::from(errno).to_string());
+    if failure.exit != Exit::Usage || !full.iter().any(|full| problem.contains(full)) {
+        return failure;
+    }
+    Failure::new(Exit::Failed, failure.error).hint("free space on the disk of the home")
 }
 
 /// With the limit that is common, a thousand followers would leave no file for the ledger.
@@ -208,4 +221,20 @@ async fn whole(
     reached(Point::LeftInGoodOrder);
     tracing::info!("the runtime left in good order");
     Ok(Exit::Completed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_wrong_usage() {
+        let failed = |kind: Errno| {
+            let source = io::Error::from(kind);
+            unless_full(Failure::usage(anyhow!("the home can't be locked: {source}")))
+        };
+        let full = [Errno::NOSPC, Errno::DQUOT].map(failed);
+        assert!(full.iter().all(|failure| failure.exit == Exit::Failed && failure.hint.is_some()));
+        assert_eq!(failed(Errno::ACCESS).exit, Exit::Usage);
+    }
 }

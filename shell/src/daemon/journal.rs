@@ -55,7 +55,9 @@ pub fn filter(environment: &Environment) -> Result<EnvFilter, FilterError> {
 /// # Errors
 /// A journal that was begun before.
 pub fn begin(out: Box<dyn Write + Send>, format: Format, filter: EnvFilter) -> io::Result<()> {
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Mutex::new(Redacted(out)));
+    // A line that can't be written is no reason to write another one to standard error, which may panic.
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
+    let builder = builder.with_writer(Mutex::new(Redacted(out)));
     let begun = match format {
         Format::Text { colour } => builder.with_ansi(colour).with_target(false).finish().try_init(),
         Format::Json => builder.json().flatten_event(true).finish().try_init(),
@@ -91,17 +93,20 @@ pub fn see(record: &Record) {
 struct Redacted(Box<dyn Write + Send>);
 
 impl Write for Redacted {
-    /// Takes a whole line.
+    /// Takes a whole line. One that can't be written (a full disk, a pipe without a reader) is lost: the work goes on
+    /// without it.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match SECRETS.get() {
-            Some(secrets) => self.0.write_all(secrets.redact(&String::from_utf8_lossy(bytes)).as_bytes())?,
-            None => self.0.write_all(bytes)?,
-        }
+        let written = match SECRETS.get() {
+            Some(secrets) => self.0.write_all(secrets.redact(&String::from_utf8_lossy(bytes)).as_bytes()),
+            None => self.0.write_all(bytes),
+        };
+        written.ok();
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.0.flush().ok();
+        Ok(())
     }
 }
 
@@ -115,5 +120,13 @@ mod tests {
         assert!(filter(&Environment::default()).is_ok() && of("holon_shell=debug").is_ok());
         let problem = of("foo=bar=baz").unwrap_err().to_string();
         assert!(problem.starts_with("HOLON_LOG is \"foo=bar=baz\", which is no filter: "), "{problem}");
+    }
+
+    #[test]
+    fn a_line_that_can_not_be_written_is_lost_and_nothing_else() {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut lines = Redacted(Box::new(full));
+        assert_eq!(lines.write(b"a line\n").unwrap(), 7);
+        lines.flush().unwrap();
     }
 }

@@ -236,6 +236,25 @@ fn killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged() {
     in_the_end(&daemon, life, &told);
 }
 
+/// Exit code 2 is wrong usage: a service manager would not start it again.
+#[test]
+fn a_start_without_any_space_is_no_wrong_usage() {
+    if !mounts::own(module_path!(), "a_start_without_any_space_is_no_wrong_usage") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    mounts::small_disk(&daemon.0.home(), DISK);
+    life(&daemon).kill();
+    for name in ["run/lock", "ledger.reserve"] {
+        std::fs::remove_file(daemon.0.home().join(name)).unwrap();
+    }
+    let filler = daemon.0.home().join("filler");
+    fill(&filler);
+    daemon.0.run(&["serve"]).refused(1, &["full", "free space"]);
+    std::fs::remove_file(&filler).unwrap();
+    assert!(life(&daemon).leave().success());
+}
+
 #[test]
 fn a_stop_on_a_full_disk_ends_in_good_order() {
     if !mounts::own(module_path!(), "a_stop_on_a_full_disk_ends_in_good_order") {

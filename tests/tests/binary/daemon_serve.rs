@@ -1,5 +1,6 @@
 //! `holon serve` in the foreground: who may come in, what is told to whom, and its end.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
@@ -55,6 +56,20 @@ fn it_ends_in_good_order_and_says_when_it_is_ready() {
     let lines: Vec<Value> = ended.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().any(|line| line["message"].as_str().unwrap().contains("left in good order")));
     assert!(!daemon.run_file("holon.sock").exists() && !daemon.run_file("daemon.json").exists());
+}
+
+/// As a file on a full disk, and as a pipe whose reader has gone.
+#[test]
+fn a_log_that_can_not_be_written_ends_nothing() {
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    let closed = || Stdio::from(std::io::pipe().unwrap().1);
+    for stderr in [full(), closed()] {
+        let daemon = Daemon::hello();
+        let child = daemon.0.command(&["serve"]).stderr(stderr).spawn().unwrap();
+        ready(&daemon);
+        daemon.ok(&["prompt", "--wait=settled", "-q", "hello"]);
+        assert_eq!(ended(child).code, Some(0));
+    }
 }
 
 #[test]

@@ -79,10 +79,12 @@ impl HomeLock {
             let holder = match Self::attempt(home).map_err(unusable(home))? {
                 Attempt::Locked(mut lock) => {
                     let named = lock.file.set_len(0);
-                    named
-                        .and_then(|()| writeln!(lock.file, "{}", std::process::id()))
-                        .map_err(unusable(home))?;
-                    return Ok(lock);
+                    let named = named.and_then(|()| writeln!(lock.file, "{}", std::process::id()));
+                    // The name is a help, never a proof: a full disk does not keep a runtime from its home.
+                    return match named {
+                        Err(error) if !is_full(&error) => Err(unusable(home)(error)),
+                        Ok(()) | Err(_) => Ok(lock),
+                    };
                 }
                 Attempt::Held(holder) => holder,
                 Attempt::Replaced => None,
@@ -123,6 +125,10 @@ impl HomeLock {
 
 fn unusable(home: &Path) -> impl Fn(io::Error) -> LockError {
     |error| LockError::Unusable { home: home.to_owned(), problem: error.to_string() }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Whether the file that is open still stands at its path.
