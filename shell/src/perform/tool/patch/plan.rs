@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use holon_platform::beneath;
 
@@ -22,7 +22,7 @@ const MODE: u32 = 0o777;
 /// One path with what is there and what will be there; none is no file.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// As the patch names it.
+    /// Below the root, as it is reported.
     pub(super) path: String,
     pub(super) target: PathBuf,
     pub(super) before: Option<File>,
@@ -50,8 +50,9 @@ pub(super) struct Plan {
     pub(super) report: Vec<Changed>,
 }
 
-/// A path that the patch names, and what is there now.
+/// What is there now at a path that the patch names.
 struct Current {
+    /// Below the root, without links and dots: a file has one name, however the patch writes it.
     path: String,
     target: PathBuf,
     file: Option<File>,
@@ -228,13 +229,14 @@ impl<'p> Draft<'p> {
         let count = |of: fn(&Line<'_>) -> bool| {
             self.patch.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| of(line)).count()
         };
+        let path_of = |found: &Option<Current>| found.as_ref().map(|found| found.path.clone());
         let from = match &self.patch.action {
-            Action::Rename { from, .. } | Action::Copy { from, .. } => Some(from.clone()),
+            Action::Rename { .. } | Action::Copy { .. } => path_of(&self.old),
             Action::Create { .. } | Action::Delete { .. } | Action::Modify { .. } => None,
         };
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         Changed {
-            path: self.patch.action.path().to_owned(),
+            path: path_of(&self.new).or_else(|| path_of(&self.old)).unwrap_or_default(),
             change: self.what,
             from,
             added: count(|line| matches!(line, Line::Added(_))),
@@ -275,7 +277,7 @@ fn look(root: &Root, path: &str, link: Link) -> Result<Current, Refusal> {
     let mut about = match target.symlink_metadata() {
         Ok(about) => about,
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
-            return Ok(Current { path: path.to_owned(), target, file: None });
+            return Ok(Current { path: named(root, path, &target), target, file: None });
         }
         Err(problem) => return Err(failed(path, "can't be looked at", &problem)),
     };
@@ -307,5 +309,11 @@ fn look(root: &Root, path: &str, link: Link) -> Result<Current, Refusal> {
         return Err(rejected(message).hint("change it by a command, such as sed -i"));
     }
     let mode = Mode::Bits(about.permissions().mode() & MODE);
-    Ok(Current { path: path.to_owned(), target, file: Some(File { bytes, mode }) })
+    Ok(Current { path: named(root, path, &target), target, file: Some(File { bytes, mode }) })
+}
+
+/// The name of a place below the root; as the patch writes it where that is no text.
+fn named(root: &Root, path: &str, target: &Path) -> String {
+    let below = target.strip_prefix(root.path()).ok().and_then(Path::to_str);
+    below.unwrap_or(path).to_owned()
 }

@@ -13,26 +13,37 @@ const END_OF_FILE: &str = "*** End of File";
 const SHAPE: &str = "after *** Begin Patch name each file: *** Add File: path, *** Update File: path (then @@ and lines that \
                      begin with a space, - or +) or *** Delete File: path; *** End Patch is the last line";
 
+/// How lines begin that can be a part of a patch, in whichever form.
+const SIGNS: [&str; 5] = ["+", "-", "@@", "*** ", "diff --git"];
+
 /// Whether the text is of this form: it begins so, or names a file so, before any file of a unified diff.
 pub(super) fn is_meant(lines: &[&str]) -> bool {
     let of_diff = |line: &&&str| line.starts_with("--- ") || line.starts_with("diff --git ");
-    let of_envelope =
-        |line: &str| line.trim() == BEGIN || [ADD, DELETE, UPDATE].iter().any(|word| line.starts_with(word));
-    lines.iter().take_while(|line| !of_diff(line)).any(|line| of_envelope(line))
+    lines.iter().take_while(|line| !of_diff(line)).any(|line| begins(line))
+}
+
+/// Whether a patch of this form, or a file of one, begins with the line.
+pub(super) fn begins(line: &str) -> bool {
+    line.trim() == BEGIN || [ADD, DELETE, UPDATE].iter().any(|word| line.starts_with(word))
 }
 
 /// Reads all files.
 pub(super) fn parse<'a>(lines: &[&'a str]) -> Result<Vec<FilePatch<'a>>, Refusal> {
     let plain = lines.iter().map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
-    let begins = lines.iter().position(|line| line.trim() == BEGIN).map_or(0, |at| at + 1);
-    let mut reader = Reader { lines: plain, at: begins };
+    let at = lines.iter().position(|line| begins(line)).unwrap_or(0);
+    let mut reader = Reader { lines: plain, at };
     let mut files = Vec::new();
-    while let Some(file) = reader.file()? {
-        if files.len() == FILES {
-            let message = format!("the patch names more than {FILES} files");
-            return Err(rejected(message).hint("send it in pieces"));
+    loop {
+        while let Some(file) = reader.file()? {
+            if files.len() == FILES {
+                let message = format!("the patch names more than {FILES} files");
+                return Err(rejected(message).hint("send it in pieces"));
+            }
+            files.push(file);
         }
-        files.push(file);
+        if !reader.begins_again()? {
+            break;
+        }
     }
     if files.is_empty() {
         return Err(rejected("the patch names no file").hint(SHAPE));
@@ -46,8 +57,27 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// The line that comes next; none at the end. Behind a space, the words of the end are a line of a file.
     fn peek(&self) -> Option<&'a str> {
-        self.lines.get(self.at).copied().filter(|line| line.trim() != END)
+        self.lines.get(self.at).copied().filter(|line| line.trim_end() != END)
+    }
+
+    /// Goes on behind an end to where a patch begins again. Nothing that may be a change is passed over.
+    fn begins_again(&mut self) -> Result<bool, Refusal> {
+        while let Some(line) = self.lines.get(self.at).copied() {
+            let word = line.trim();
+            if word == BEGIN {
+                return Ok(true);
+            }
+            if word != END && SIGNS.iter().any(|sign| line.starts_with(sign)) {
+                let message = format!("line {}: {line:?} comes after {END}", self.number());
+                return Err(rejected(message).hint(format!(
+                    "write {END} once, as the last line, and put all files before it; leave prose out"
+                )));
+            }
+            self.at += 1;
+        }
+        Ok(false)
     }
 
     /// The number of the line that comes next, from 1.
@@ -58,11 +88,15 @@ impl<'a> Reader<'a> {
     /// Whether nothing more of a file follows.
     fn file_ends(&self) -> bool {
         let next = [ADD, DELETE, UPDATE];
-        self.peek().is_none_or(|line| next.iter().any(|word| line.starts_with(word)) || line.trim() == BEGIN)
+        let begins = |line: &str| next.iter().any(|word| line.starts_with(word));
+        self.peek().is_none_or(|line| begins(line) || line.trim_end() == BEGIN)
     }
 
     fn file(&mut self) -> Result<Option<FilePatch<'a>>, Refusal> {
         while let Some(line) = self.peek() {
+            if line.trim() == END {
+                break;
+            }
             let number = self.number();
             self.at += 1;
             if let Some(name) = line.strip_prefix(ADD) {
@@ -88,7 +122,8 @@ impl<'a> Reader<'a> {
     fn added(&mut self, line: usize, path: String) -> Result<FilePatch<'a>, Refusal> {
         let mut lines = Vec::new();
         let mut blanks = 0;
-        while let Some(text) = self.peek().filter(|_| !self.file_ends()) {
+        let of_frame = |line: &str| [BEGIN, END].contains(&line.trim());
+        while let Some(text) = self.peek().filter(|text| !self.file_ends() && !of_frame(text)) {
             match text.strip_prefix('+') {
                 Some(text) => {
                     lines.extend(std::iter::repeat_n(Line::Added(""), std::mem::take(&mut blanks)));

@@ -194,6 +194,9 @@ impl<'a> Reader<'a> {
                 return Err(rejected(message).hint(
                     "every hunk begins with @@, and every line of it with a space, - or +; leave prose out",
                 ));
+            } else if self.begun && envelope::begins(line) {
+                let message = format!("line {}: {line:?} begins a patch of another form", self.number());
+                return Err(rejected(message).hint("send the unified diff and the other patch in two calls"));
             } else if let Some(header) = &mut git {
                 header.read(line)?;
             }

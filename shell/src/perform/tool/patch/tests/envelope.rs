@@ -52,6 +52,48 @@ fn it_may_be_wrapped_in_many_ways() {
 }
 
 #[test]
+fn the_words_of_the_frame_may_be_lines_of_a_file() {
+    let text = "one\n*** End Patch\ntwo\n*** Begin Patch\nthree\n";
+    let place = Place::with(&[("a", text)]);
+    let hunk = "@@\n one\n *** End Patch\n-two\n+2\n *** Begin Patch\n-three\n+3";
+    place.apply(&wrapped(&format!("*** Update File: a\n{hunk}"))).unwrap();
+    assert_eq!(place.read("a"), "one\n*** End Patch\n2\n*** Begin Patch\n3\n");
+    // Where every line of a file begins with a sign, an indented end is one.
+    place.apply("*** Begin Patch\n*** Add File: b\n+x\n  *** End Patch\n").unwrap();
+    assert_eq!(place.read("b"), "x\n");
+    place.apply("  *** Begin Patch\n*** Delete File: b\n  *** End Patch\n").unwrap();
+    assert_eq!(place.names(), ["a"]);
+}
+
+#[test]
+fn nothing_after_the_end_is_dropped() {
+    let (one, two) = ("*** Update File: a\n@@\n-one\n+1", "*** Add File: b\n+x");
+    for patch in [
+        format!("{}\n{}", wrapped(one), wrapped(two)),
+        format!("{}```\n\nand the other one:\n{}", wrapped(one), wrapped(two)),
+        format!("{one}\n{}", wrapped(two)),
+        format!("{}*** End Patch\nThat is all.\n", wrapped(&format!("{one}\n{two}"))),
+    ] {
+        let place = Place::with(&[("a", ONE)]);
+        if let Err(refusal) = place.apply(&patch) {
+            panic!("{patch:?}: {}", refusal.0.message);
+        }
+        assert_eq!(
+            (place.read("a").as_str(), place.read("b").as_str()),
+            ("1\ntwo\nthree\nfour\nfive\n", "x\n")
+        );
+    }
+    let place = Place::with(&[("a", ONE)]);
+    for line in ["+x", "-two", "@@", "*** Add File: b", "--- a/b", "diff --git a/b b/b"] {
+        let (_, message) = place.refused(&format!("{}\n{line}\n+x\n", wrapped(one)));
+        assert!(message.contains(&format!("line 8: {line:?} comes after *** End Patch")), "{message}");
+    }
+    let diff = "--- a\n+++ a\n@@ -1 +1 @@\n-one\n+1\n";
+    let (_, message) = place.refused(&format!("{diff}*** Delete File: a\n"));
+    assert!(message.contains("line 6: \"*** Delete File: a\" begins a patch of another form"), "{message}");
+}
+
+#[test]
 fn a_line_that_is_named_says_where() {
     let text = "fn a() {\n    x();\n}\n\nfn b() {\n    x();\n}\n";
     let place = Place::with(&[("a.rs", text)]);

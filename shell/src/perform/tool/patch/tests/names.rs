@@ -182,6 +182,22 @@ fn links_and_folders_are_no_files() {
 }
 
 #[test]
+fn a_file_is_reported_by_one_name() {
+    let place = Place::with(&[("a", ONE), ("dir/x", ONE), ("old", ONE)]);
+    symlink("a", place.path("link")).unwrap();
+    symlink("dir", place.path("linked")).unwrap();
+    let change =
+        |path: &str, old: &str, new: &str| format!("--- {path}\n+++ {path}\n@@ -1 +1 @@\n-{old}\n+{new}\n");
+    let one = |path: &str| place.apply(&change(path, "one", "1")).unwrap().remove(0).0;
+    assert_eq!((one("./a"), one("linked/x")), ("a".to_owned(), "dir/x".to_owned()));
+    place.apply(&change("link", "1", "one")).unwrap();
+    let again = place.changed(&change("link", "one", "1")).unwrap();
+    assert_eq!(paths(&again), ["a"]);
+    let moved = "*** Begin Patch\n*** Update File: ./old\n*** Move to: ./linked/new\n*** End Patch\n";
+    assert_eq!(paths(&place.changed(moved).unwrap()), ["old", "dir/new"]);
+}
+
+#[test]
 fn a_patched_file_leaves_its_other_names() {
     let place = Place::with(&[("a", "a\n")]);
     fs::hard_link(place.path("a"), place.path("b")).unwrap();
