@@ -5,6 +5,7 @@ use holon_facts::provenance::MessageKind;
 use serde_json::{Map, Value};
 
 use super::line::{one_line, whole_line};
+use super::terminal::terminal_line;
 
 /// A line and how it is meant.
 pub type DetailLine = (Look, String);
@@ -139,11 +140,11 @@ fn output(text: &str, extent: Extent) -> Vec<DetailLine> {
     last(text, extent.output).into_iter().map(|line| (Look::Aside, line)).collect()
 }
 
-/// The last lines of a text, and how many there are before them.
+/// The last lines of a text as a terminal would have them, and how many there are before them.
 fn last(text: &str, most: usize) -> Vec<String> {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let skipped = lines.len().saturating_sub(most);
-    let mut shown: Vec<String> = lines[skipped..].iter().map(|line| (*line).to_owned()).collect();
+    let mut shown: Vec<String> = lines[skipped..].iter().map(|line| terminal_line(line)).collect();
     if skipped > 0 {
         let plural = if skipped == 1 { "line" } else { "lines" };
         shown.insert(0, format!("… {skipped} {plural} before"));
@@ -205,5 +206,14 @@ mod tests {
         assert_eq!(message(MessageKind::TaskResult, long)[1..], ["2", "3", "no", "✗ exit status 3"]);
         assert_eq!(message(MessageKind::TaskResult, r#"{"report":1}"#), [r#"{"report":1}"#]);
         assert_eq!(message(MessageKind::OperatorPrompt, long), [long]);
+    }
+
+    #[test]
+    fn output_is_shown_without_its_colours_and_what_was_written_over() {
+        let shown = |text: &str| texts(result_lines(text, &[], SHORT));
+        let coloured = "\u{1b}[1m\u{1b}[32mPASS\u{1b}[0m one\n10 %\r50 %\r100 %\n";
+        let fields = serde_json::json!({ "exit_status": 0, "stdout_preview": coloured });
+        assert_eq!(shown(&fields.to_string()), ["PASS one", "100 %", "✓ exit status 0"]);
+        assert_eq!(shown(coloured), ["PASS one", "100 %"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Text of models, commands and servers, made safe to show: nothing in it moves the cursor, changes the
 //! terminal, or reads in another order than it is written.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Whether a character would do something to a terminal, or to the order of what is read.
 fn acts(c: char) -> bool {
@@ -24,13 +24,11 @@ pub fn within(line: &str, columns: usize) -> String {
     if line.width() <= columns {
         return line.to_owned();
     }
-    let mut used = 1;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or_default();
-        used <= columns
-    };
-    let kept: String = line.chars().take_while(fits).collect();
-    if columns == 0 { kept } else { format!("{kept}…") }
+    // What belongs together is measured together: a selector behind a character may make it wider.
+    let ends: Vec<usize> = line.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
+    let fitting = ends.partition_point(|end| line[..*end].width() < columns);
+    let kept = &line[..fitting.checked_sub(1).map_or(0, |last| ends[last])];
+    if columns == 0 { kept.to_owned() } else { format!("{kept}…") }
 }
 
 #[cfg(test)]
@@ -55,6 +53,7 @@ mod tests {
         assert_eq!(within("漢漢漢漢", 6), "漢漢…");
         assert_eq!(within("Привет, αβγ – мир", 17), "Привет, αβγ – мир");
         assert_eq!(within("Привет, αβγ – мир", 8), "Привет,…");
+        assert_eq!(within("\u{26a0}\u{fe0f}\u{26a0}\u{fe0f}abc", 6), "\u{26a0}\u{fe0f}\u{26a0}\u{fe0f}a…");
         assert_eq!(within("abc", 1), "…");
         assert_eq!(within("abc", 0), "");
     }
