@@ -5,12 +5,12 @@ import { call, command } from "../api.js";
 import { clean, clock, duration, exact, plural } from "../lib/format.js";
 import { Card, Empty, Load, now, useLoad } from "../lib/parts.js";
 import { to } from "../lib/route.js";
-import { html, useEffect, useMemo, useState } from "../vendor.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
 
 /** Spans of time that can be shown, in milliseconds. */
 const ZOOMS = /** @type {[string, number][]} */ ([["10 minutes", 6e5], ["1 hour", 3.6e6], ["6 hours", 2.16e7], ["1 day", 8.64e7], ["1 week", 6.048e8], ["1 month", 2.592e9]]);
 const PAGE = 512;
-/** Events that are read at most. */
+/** Events that are read and kept at most. */
 const READ = 20_480;
 /** A lane is divided into so many steps; what is nearer than one becomes one mark. */
 const STEPS = 400;
@@ -21,7 +21,7 @@ const LANES = /** @type {[string, string][]} */ ([["turns", "Turns"], ["models",
 
 /** @typedef {{ lane: string, key: string, from: number, to: number | null, label: string, first: number, last: number, failed: boolean, count: number }} Span */
 
-/** What begins and ends a span: type, lane, key of the span, and its label. @type {Record<string, (payload: any) => { lane: string, key: string, label?: string, ends?: boolean, failed?: boolean, point?: boolean } | null>} */
+/** What begins and ends a span: type, lane, key of the span, and its label (`alone` where its beginning is not known). @type {Record<string, (payload: any) => { lane: string, key: string, label?: string, alone?: string, ends?: boolean, failed?: boolean, point?: boolean } | null>} */
 const RECORDS = {
   turn_started: (fact) => ({ lane: "turns", key: fact.run_id, label: `turn ${fact.turn_index}` }),
   turn_terminal: (fact) => ({ lane: "turns", key: fact.run_id, label: `turn ${fact.turn_index}: ${fact.kind}`, ends: true, failed: fact.kind !== "completed" }),
@@ -36,28 +36,35 @@ const RECORDS = {
   wait_resolved: (fact) => ({ lane: "waits", key: fact.wait_id, ends: true }),
   wait_cancelled: (fact) => ({ lane: "waits", key: fact.wait_id, ends: true }),
   timer_created: (fact) => ({ lane: "timers", key: fact.timer_id, label: fact.summary ?? fact.timer_id }),
-  timer_fired: (fact) => ({ lane: "timers", key: `${fact.timer_id}/fired`, label: `${fact.timer_id} fired`, point: true }),
+  timer_fired: (fact) => fact.next_fire_at ? { lane: "timers", key: `${fact.timer_id}/fired`, label: `${fact.timer_id} fired`, point: true }
+    : { lane: "timers", key: fact.timer_id, alone: `${fact.timer_id} fired`, ends: true },
   timer_cancelled: (fact) => ({ lane: "timers", key: fact.timer_id, ends: true }),
   hold_set: (fact) => ({ lane: "holds", key: "hold", label: fact.cause }),
   hold_ended: () => ({ lane: "holds", key: "hold", ends: true }),
 };
 
-/** @param {any[]} events the oldest first @returns {Span[]} */
-function spans(events) {
+/** @typedef {NonNullable<ReturnType<typeof RECORDS[string]>> & { at: number, seq: number }} Recorded */
+
+/** What the lanes need of an event; nothing for one that belongs to none. @param {any} event @returns {Recorded[]} */
+export function recorded({ type, ts, event_seq: seq, payload }) {
+  const record = RECORDS[type]?.(payload);
+  return record ? [{ ...record, at: Date.parse(ts), seq }] : [];
+}
+
+/** @param {Recorded[]} records the oldest first @returns {Span[]} */
+export function spans(records) {
   const list = /** @type {Span[]} */ ([]);
   /** @type {Map<string, Span>} */
   const open = new Map();
-  for (const event of events) {
-    const record = RECORDS[event.type]?.(event.payload);
-    if (!record) continue;
-    const at = Date.parse(event.ts);
+  for (const record of records) {
+    const { at, seq } = record;
     const known = open.get(record.key);
     if (known && (record.ends || !record.point)) {
-      Object.assign(known, { to: record.ends ? at : known.to, last: event.event_seq, failed: known.failed || Boolean(record.failed), label: record.label && record.ends ? record.label : known.label });
+      Object.assign(known, { to: record.ends ? at : known.to, last: seq, failed: known.failed || Boolean(record.failed), label: record.label && record.ends ? record.label : known.label });
       if (record.ends) open.delete(record.key);
-    } else if (!record.ends || record.lane === "turns" || record.lane === "tools") {
+    } else if (!record.ends || record.label || record.alone) {
       // Of what began before the first event that was read, the end alone is known.
-      const span = { lane: record.lane, key: record.key, from: at, to: record.ends || record.point ? at : null, label: record.label ?? record.key, first: event.event_seq, last: event.event_seq, failed: Boolean(record.failed), count: 1 };
+      const span = { lane: record.lane, key: record.key, from: at, to: record.ends || record.point ? at : null, label: record.label ?? record.alone ?? record.key, first: seq, last: seq, failed: Boolean(record.failed), count: 1 };
       list.push(span);
       if (!record.ends && !record.point) open.set(record.key, span);
     }
@@ -97,21 +104,38 @@ function rows(list, end) {
   });
 }
 
-/** @param {string} id @param {number} start @param {AbortSignal} signal */
+/**
+ * What was read, the oldest first, and the position of the last event. Where older ones were left out, `cut` is the time of the first.
+ * @typedef {{ records: Recorded[], last: number, cut: number | null }} Known
+ */
+
+/** Appends what came later, each event once; beyond the limit the oldest go. @param {Known} known @param {Recorded[]} records */
+export function append(known, records) {
+  for (const record of records) {
+    if (record.seq <= known.last) continue;
+    known.last = record.seq;
+    known.records.push(record);
+  }
+  if (known.records.length <= READ) return;
+  known.records.splice(0, known.records.length - READ);
+  known.cut = known.records[0].at;
+}
+
+/** @param {string} id @param {number} start @param {AbortSignal} signal @returns {Promise<Known>} */
 async function read(id, start, signal) {
-  const events = [];
-  let before;
+  const records = /** @type {Recorded[]} */ ([]);
+  let [before, last] = [undefined, 0];
   let more = true;
-  while (more && events.length < READ) {
+  while (more && records.length < READ) {
     const page = await call("events", { params: { agent_id: id }, query: { order: "desc", limit: PAGE, before_seq: before }, signal });
-    for (const event of page.events) {
-      if (RECORDS[event.type]) events.push({ type: event.type, ts: event.ts, event_seq: event.event_seq, payload: event.payload });
-    }
+    records.push(...page.events.flatMap(recorded));
+    last = Math.max(last, page.events[0]?.event_seq ?? 0);
     ({ more, next: before } = page);
     const oldest = page.events.at(-1);
     if (!oldest || Date.parse(oldest.ts) < start) break;
   }
-  return { spans: spans(events.reverse()), cut: more && events.length >= READ ? events[0].ts : null };
+  records.reverse();
+  return { records, last, cut: more && records.length >= READ ? records[0].at : null };
 }
 
 /** @param {{ id: string, mark: Span }} props */
@@ -130,9 +154,22 @@ export function Timeline({ shared }) {
   const width = ZOOMS[zoom][1];
   const end = now.value - shift * width;
   const start = end - width;
-  const loaded = useLoad((signal) => read(id, start, signal), [id, zoom, shift]);
-  useEffect(() => shared.listen((type) => {
-    if (shift === 0 && RECORDS[type]) loaded.reloadSoon();
+  /** What was read of the chosen span of time, and what came since. */
+  const own = useRef({ of: "", known: /** @type {Known | null} */ (null), later: /** @type {Recorded[]} */ ([]) });
+  const loaded = useLoad(async (signal) => {
+    const of = `${id} ${zoom} ${shift}`;
+    if (own.current.of !== of) own.current = { of, known: null, later: [] };
+    const mine = own.current;
+    mine.known ??= await read(id, start, signal);
+    append(mine.known, mine.later.splice(0));
+    return { spans: spans(mine.known.records), cut: mine.known.cut };
+  }, [id, zoom, shift]);
+  useEffect(() => shared.listen((type, event) => {
+    if (shift !== 0 || !RECORDS[type]) return;
+    const { later } = own.current;
+    later.push(...recorded(event));
+    if (later.length > READ) later.shift();
+    loaded.reloadSoon();
   }), [id, shift]);
   const lanes = useMemo(() => LANES.map(([lane, name]) => {
     const list = marks((loaded.data?.spans ?? []).filter((span) => span.lane === lane), start, end);
@@ -143,7 +180,7 @@ export function Timeline({ shared }) {
   return html`<${Card} title="Timeline" command=${command("latency", { agent_id: id })}>
     <div class="toolbar"><div class="buttons" role="group" aria-label="Span of time">${ZOOMS.map(([name], index) => html`<button type="button" class="btn" aria-pressed=${index === zoom ? "true" : "false"} onClick=${() => (setZoom(index), setShift(0), setChosen(null))}>${name}</button>`)}</div><span class="grow"></span>
       <div class="buttons"><button type="button" class="btn" onClick=${() => setShift(shift + 0.5)}>Earlier</button><button type="button" class="btn" disabled=${shift === 0} onClick=${() => setShift(Math.max(0, shift - 0.5))}>Later</button></div></div>
-    <${Load} loaded=${loaded}>${(/** @type {any} */ data) => html`${data.cut && html`<p class="muted small">Only the newest events were read: nothing is shown before ${exact(data.cut)}.</p>`}
+    <${Load} loaded=${loaded}>${(/** @type {any} */ data) => html`${data.cut && html`<p class="muted small">Only the newest events were read: nothing is shown before ${exact(new Date(data.cut).toISOString())}.</p>`}
       <div class="timeline" tabindex="0" role="group" aria-label="Lanes"><div class="lanes">${lanes.map(({ lane, name, marks: list, rows: at }) => html`<div class="lane" key=${lane}><span class="name">${name}</span><div class="track" style=${{ height: `${1.7 + 1.5 * Math.max(0, ...at)}rem` }}>${list.map((mark, index) => {
         const [from, until] = [place(mark.from), place(mark.to ?? end)];
         const text = `${mark.count > 1 ? `${mark.count} ${name.toLowerCase()}` : clean(mark.label).slice(0, 120)}, ${clock(new Date(mark.from).toISOString())}, ${mark.to === null ? "still open" : duration(mark.to - mark.from)}`;
