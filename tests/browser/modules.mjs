@@ -1,4 +1,5 @@
-// Modules of the page without a browser: hostile texts, streams that end, rows and lists that overlap.
+// Modules of the page without a browser: hostile texts, streams that end, a proxy that answers for the runtime, prompts and
+// their order, rows and lists that overlap.
 //
 // node tests/browser/modules.mjs; with a limit of memory (--max-old-space-size), since what never ends takes all of it.
 
@@ -83,6 +84,138 @@ await test("events that come during a load are kept once", async () => {
   const seq = (/** @type {number[]} */ ...numbers) => numbers.map((event_seq) => ({ event_seq }));
   check(JSON.stringify(withNewer(seq(5, 4, 3), seq(7, 6, 5, 4))) === JSON.stringify(seq(7, 6, 5, 4, 3)), "an event is lost or doubled");
   check(JSON.stringify(withNewer([], seq(1))) === JSON.stringify(seq(1)), "the first event is lost");
+});
+
+/** What stands between the page and a runtime that is away answers like this. */
+const badGateway = () => new Response("<h1>502 Bad Gateway</h1>", { status: 502, headers: { "content-type": "text/html" } });
+const json = (/** @type {any} */ body, status = 200) => new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json" } });
+
+await test("an error that is not the runtime's may pass, and one of its own does not", async () => {
+  const { ApiError } = await load("api.js");
+  const passes = (/** @type {number} */ status, /** @type {string | undefined} */ code) => new ApiError(status, { code }).mayPass;
+  check([500, 502, 503, 504, 524].every((status) => passes(status, undefined)) && passes(503, "disk_full") && passes(0, "unreachable"), "a proxy's error ends it");
+  check(![400, 401, 403, 404, 409].some((status) => passes(status, undefined)) && !passes(500, "agent_damaged") && !passes(502, "remote_unreachable"), "what is refused is tried again");
+});
+
+await test("live updates go on after a proxy has answered for the runtime", async () => {
+  // One tab alone: it holds the stream itself.
+  Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
+  const { connection } = await load("lib/follow.js");
+  const { agents, startFollowing, stopFollowing } = await load("lib/store.js");
+  const failures = /** @type {Record<string, number>} */ ({ "/events": 2, "/events/stream": 2, "/agents/list": 1 });
+  const asked = /** @type {string[]} */ ([]);
+  /** @type {ReadableStreamDefaultController[]} */
+  const streams = [];
+  globalThis.fetch = async (/** @type {any} */ url) => {
+    const path = String(url).split("?")[0];
+    asked.push(path);
+    if ((failures[path] ?? 0) > 0) return (failures[path] -= 1, badGateway());
+    if (path !== "/events/stream") return json({ events: [], last_position: 5, agents: [{ agent_id: "main" }], asks: [], more: false });
+    return new Response(new ReadableStream({ start: (controller) => void streams.push(controller) }));
+  };
+  void startFollowing();
+  await until("the stream", async () => connection.value.state === "open" && agents.value?.length === 1);
+  check(Object.values(failures).every((left) => left === 0), JSON.stringify(failures));
+  failures["/events/stream"] = 1;
+  failures["/agents/list"] = 1;
+  const before = asked.length;
+  streams[0].close();
+  await until("the stream again", async () => connection.value.state === "open" && streams.length === 2);
+  await until("what could not be loaded", async () => asked.slice(before).filter((path) => path === "/agents/list").length === 2);
+  stopFollowing();
+});
+
+await test("a stream that is refused is not asked for without a pause, and followed once it may be", async () => {
+  const { connection } = await load("lib/follow.js");
+  const { agentsError, startFollowing, stopFollowing } = await load("lib/store.js");
+  let refused = 0;
+  globalThis.fetch = async (/** @type {any} */ url) => {
+    if (!String(url).startsWith("/events/stream")) return json({ events: [], last_position: 5, agents: [], asks: [], more: false });
+    return refused++ < 1 ? json({ code: "forbidden", error: "Not now." }, 403) : new Response(new ReadableStream({ start: nothing }));
+  };
+  void startFollowing();
+  await until("the refusal", async () => connection.value.state === "lost" && connection.value.retryAt !== null && agentsError.value?.code === "forbidden");
+  await until("the stream", async () => connection.value.state === "open");
+  check(refused === 2 && agentsError.value === null, `${refused} requests`);
+  stopFollowing();
+});
+
+await test("the events of an agent go on after a proxy's error, and end where they are refused", async () => {
+  const { listeners } = await load("lib/store.js");
+  const { followOne } = await load("lib/one.js");
+  const heard = /** @type {any[]} */ ([]);
+  let asked = 0;
+  const begin = () => followOne({ id: "a", isPublic: true, after: 1, on: (/** @type {string} */ _, /** @type {any} */ event) => heard.push(event.event_seq), resumed: nothing, refused: (/** @type {any} */ error) => heard.push(error.code) });
+  const send = (/** @type {number} */ event_seq) => listeners.forEach((/** @type {any} */ hear) => hear({ agent_id: "a", event_seq, type: "turn_started" }));
+  globalThis.fetch = async () => (asked++ ? json({ events: [{ event_seq: 2, type: "turn_started" }], more: false }) : badGateway());
+  const stop = begin();
+  send(3);
+  await until("both events", async () => heard.length === 2);
+  stop();
+  globalThis.fetch = async () => json({ code: "agent_damaged", error: "The log is damaged." }, 500);
+  begin();
+  await until("the refusal", async () => heard.length === 3);
+  send(2);
+  check(heard.join() === "2,3,agent_damaged" && listeners.size === 0, `${heard.join()}, ${listeners.size} listeners`);
+});
+
+await test("prompts arrive in their order, each under one key, and those that are refused are kept", async () => {
+  const { draftOf, outgoingOf, submit, takeBack, write } = await load("lib/outgoing.js");
+  /** @type {{ text: string, key: string }[]} */
+  const asked = [];
+  let open = 0;
+  let most = 0;
+  globalThis.fetch = async (/** @type {any} */ _, /** @type {any} */ options) => {
+    const { text } = JSON.parse(options.body);
+    asked.push({ text, key: options.headers["Idempotency-Key"] });
+    most = Math.max(most, (open += 1));
+    await new Promise((done) => setTimeout(done));
+    open -= 1;
+    if (asked.length === 1) return badGateway();
+    return text.startsWith("no") ? json({ code: "agent_stopped", error: "It is stopped." }, 409) : json({ message_id: `msg_${asked.length}` });
+  };
+  const texts = () => asked.map(({ text }) => text).join();
+  const states = () => outgoingOf("a").map((/** @type {any} */ one) => `${one.text} ${one.state}`).join();
+  for (const text of ["one", "two", "no 1", "no 2"]) write("a", { text }), submit("a", false);
+  write("a", { text: "a draft" });
+  await until("the answers", async () => states() === "one sent,two sent,no 1 refused,no 2 refused");
+  check(texts() === "one,one,two,no 1,no 2" && asked[0].key === asked[1].key && most === 1, `${texts()}, ${most} at once`);
+  check(draftOf("a").text === "a draft" && outgoingOf("a")[3].problem === "It is stopped.", "the draft is lost");
+  write("a", { text: "" });
+  takeBack("a", outgoingOf("a")[3]);
+  submit("a", false);
+  await until("the answer", async () => asked.length === 6 && draftOf("a").text === "no 2");
+  check(asked[5].key === asked[4].key && states() === "one sent,two sent,no 1 refused", states());
+  write("a", { text: "no 2, changed" });
+  submit("a", false);
+  await until("the answer", async () => asked.length === 7 && draftOf("a").text !== "");
+  check(asked[6].key !== asked[5].key, "another text has the same key");
+});
+
+await test("the command that does the same takes any text", async () => {
+  const { command, lastWord, option } = await load("api.js");
+  const prompt = (/** @type {string} */ text) => command("prompt", { agent_id: "main" }, ["--interject", ...lastWord(text)]);
+  check(prompt("fix it; $(id)") === "holon prompt --agent main --interject 'fix it; $(id)'", prompt("fix it; $(id)"));
+  check(prompt("- fix it; $(id)") === "holon prompt --agent main --interject -- '- fix it; $(id)'", prompt("- fix it; $(id)"));
+  check(prompt("--wait") === "holon prompt --agent main --interject -- --wait", prompt("--wait"));
+  const item = command("createWork", { agent_id: "main" }, [...option("--step", "-x `id`"), ...option("--plan", "it's"), ...lastWord("Ship")]);
+  check(item === "holon work add --agent main '--step=-x `id`' --plan 'it'\\''s' Ship", item);
+});
+
+await test("a timer that has fired for the last time is no longer open", async () => {
+  const { append, recorded, spans } = await load("pages/timeline.js");
+  const event = (/** @type {number} */ event_seq, /** @type {string} */ type, /** @type {any} */ payload) => recorded({ event_seq, type, ts: new Date(event_seq * 1_000).toISOString(), payload });
+  const records = [
+    event(1, "timer_created", { timer_id: "timer_1", summary: "once" }), event(2, "timer_created", { timer_id: "timer_2", interval_ms: 1_000 }),
+    event(3, "timer_fired", { timer_id: "timer_1" }), event(4, "timer_fired", { timer_id: "timer_2", next_fire_at: "2026-01-01T00:00:00Z" }), event(5, "timer_fired", { timer_id: "timer_9" }), event(6, "text", {}),
+  ].flat();
+  const shown = spans(records).map((/** @type {any} */ span) => `${span.label} ${span.from} ${span.to}`).join();
+  check(shown === "once 1000 3000,timer_2 2000 null,timer_2 fired 4000 4000,timer_9 fired 5000 5000", shown);
+  const known = { records: records.slice(0, 2), last: 2, cut: null };
+  append(known, records.slice(1));
+  check(known.records.length === 5 && known.last === 5 && known.cut === null, "an event is lost or doubled");
+  append(known, Array.from({ length: 20_480 }, (_, at) => ({ ...records[0], seq: 6 + at, at: 6_000 + at })));
+  check(known.records.length === 20_480 && known.cut === 6_000, `${known.records.length} events, from ${known.cut}`);
 });
 
 const failed = results.filter((one) => one.problem);

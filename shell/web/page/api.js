@@ -103,9 +103,9 @@ export class ApiError extends Error {
     this.details = body.details ?? null;
   }
 
-  /** Whether the same request may succeed later. */
+  /** Whether the same request may succeed later. An error without a code is that of a proxy before the runtime. */
   get mayPass() {
-    return this.status === 0 || this.status === 429 || this.status === 503;
+    return this.status === 0 || this.status === 429 || this.status === 503 || (this.status >= 500 && this.code === "unexpected_reply");
   }
 }
 
@@ -115,6 +115,16 @@ export function quoted(word) {
   return /^[\w./:=@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** A text as the last word of a command: behind `--` where it would be taken for an option. @param {string} text */
+export function lastWord(text) {
+  return text.startsWith("-") ? ["--", text] : [text];
+}
+
+/** An option and its value; `=` joins them where the value would be taken for another option. @param {string} name @param {string} value */
+export function option(name, value) {
+  return value.startsWith("-") ? [`${name}=${value}`] : [name, value];
+}
+
 /**
  * The command that does the same as a route, with what it is given.
  * @param {string} name @param {Record<string, string | number>} [params] @param {(string | number)[]} [more] further words
@@ -122,7 +132,7 @@ export function quoted(word) {
 export function command(name, params = {}, more = []) {
   const [, , template] = ROUTES[name];
   const filled = template.replace(/\{(\w+)\}/g, (_, param) => quoted(params[param] ?? param.toUpperCase()));
-  return [filled, ...more.map((word) => (/^-/.test(String(word)) ? word : quoted(word)))].join(" ");
+  return [filled, ...more.map(quoted)].join(" ");
 }
 
 /**
@@ -168,7 +178,7 @@ function request(name, options) {
 
 /** @param {Response} response */
 async function failure(response) {
-  const body = await response.json().catch(() => ({}));
+  const body = (await response.json().catch(() => null)) ?? {};
   if (response.status === 401) session.value = { state: "out", csrf: null, sessionId: null };
   return new ApiError(response.status, body);
 }

@@ -66,7 +66,7 @@ function App() {
   const { state } = session.value;
   useEffect(() => {
     if (state !== "in") return;
-    startFollowing().catch((error) => (agentsError.value = error));
+    void startFollowing();
     return stopFollowing;
   }, [state]);
   if (state === "unknown") return html`<p class="starting">Holon</p>`;

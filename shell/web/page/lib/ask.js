@@ -1,6 +1,6 @@
 // A question or a report that requires an action, with its answer.
 
-import { call, command, newKey } from "../api.js";
+import { call, command, lastWord, newKey } from "../api.js";
 import { html, useRef, useState } from "../vendor.js";
 import { Markdown } from "./markdown.js";
 import { Act, Command, notify, Time } from "./parts.js";
@@ -36,7 +36,7 @@ export function Ask({ ask }) {
     <${Markdown} text=${ask.text} />
     <form onSubmit=${submit}><label for=${id}>Your answer</label><textarea id=${id} rows="2" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}
         onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && (event.metaKey || event.ctrlKey) && submit(event)}></textarea>
-      <div class="buttons"><button class="btn primary" disabled=${busy || !text.trim()} data-command=${command("answer", {}, [reference, text || "TEXT"])}>Answer</button>
+      <div class="buttons"><button class="btn primary" disabled=${busy || !text.trim()} data-command=${command("answer", {}, [reference, ...lastWord(text || "TEXT")])}>Answer</button>
       <${Act} label="Close" name="closeAsk" params=${{ agent_id: ask.agent_id, brief_id: ask.brief_id }} confirm="The ask is closed without an answer. The agent is not notified, and a wait for you goes on." after=${() => void loadInbox().catch(() => {})} /></div>
-      <${Command} text=${command("answer", {}, [reference, text.slice(0, 80) || "TEXT"])} /></form></article>`;
+      <${Command} text=${command("answer", {}, [reference, ...lastWord(text.slice(0, 80) || "TEXT")])} /></form></article>`;
 }

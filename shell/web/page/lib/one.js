@@ -7,6 +7,8 @@ import { listeners } from "./store.js";
 
 /** Events of a page of what is missing. */
 const PAGE = 512;
+/** Events that are kept while others are fetched; what comes beyond that is fetched, too. */
+const KEPT = 4_096;
 /** Before what is missing is asked for again, in milliseconds. */
 const AGAIN_MS = 1_000;
 
@@ -24,12 +26,16 @@ const AGAIN_MS = 1_000;
 export function followOne({ id, isPublic, after, on, resumed, refused }) {
   const params = { agent_id: id };
   if (!isPublic) return follow("followAgent", { params, query: { present: true, live: true }, after, on, resumed, refused, quiet: true });
-  let [last, stopped, filling] = [after, false, false];
+  let [last, stopped, filling, dropped] = [after, false, false, false];
   /** What came while something before it is fetched. @type {any[]} */
   let kept = [];
   const take = (/** @type {any} */ event) => {
     if (stopped || event.event_seq <= last) return;
-    if (filling) return void kept.push(event);
+    if (filling) {
+      kept.push(event);
+      if (kept.length > KEPT) [kept, dropped] = [[], true];
+      return;
+    }
     if (event.event_seq > last + 1) {
       kept.push(event);
       return void fill();
@@ -41,15 +47,17 @@ export function followOne({ id, isPublic, after, on, resumed, refused }) {
     filling = true;
     for (let more = true; more && !stopped; ) {
       try {
+        dropped = false;
         const page = await call("events", { params, query: { after_seq: last, limit: PAGE, present: true } });
         for (const event of page.events) {
           if (event.event_seq <= last || stopped) continue;
           last = event.event_seq;
           on(event.type, event);
         }
-        more = page.more;
+        more = page.more || dropped;
       } catch (error) {
-        if (!(error instanceof ApiError && error.mayPass)) return void refused(/** @type {ApiError} */ (error));
+        if (stopped) return;
+        if (!(error instanceof ApiError && error.mayPass)) return stop(), refused(/** @type {ApiError} */ (error));
         await new Promise((done) => setTimeout(done, AGAIN_MS));
       }
     }
@@ -64,11 +72,13 @@ export function followOne({ id, isPublic, after, on, resumed, refused }) {
     }
   };
   const hear = (/** @type {any} */ event) => event.agent_id === id && take(event);
+  const stop = () => {
+    stopped = true;
+    kept = [];
+    listeners.delete(hear);
+  };
   listeners.add(hear);
   // What happened between the status that was read and now.
   void fill();
-  return () => {
-    stopped = true;
-    listeners.delete(hear);
-  };
+  return stop;
 }

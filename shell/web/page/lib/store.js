@@ -2,6 +2,7 @@
 
 import { call } from "../api.js";
 import { computed, signal } from "../vendor.js";
+import { report } from "./follow.js";
 import { followShared } from "./shared.js";
 
 /** Rows of one page of the list; so many agents at most are kept. */
@@ -11,6 +12,8 @@ const AGENTS_LIMIT = 20_000;
 const FEW = 12;
 /** At most so often rows are asked for again, in milliseconds. */
 const SOON_MS = 80;
+/** Waits before what failed is tried again, in milliseconds: from the first one, doubled up to the last. */
+const AGAIN_MS = [500, 15_000];
 
 /** Rows of `/agents/list`, by name. @type {import("../vendor/signals.js").Signal<any[] | null>} */
 export const agents = signal(null);
@@ -47,11 +50,21 @@ async function loadRuntime() {
   runtime.value = await call("runtime");
 }
 
-/** Everything anew. */
-export async function loadAll() {
+let loading = 0;
+
+/** Everything anew; what may pass is tried again. */
+async function loadAll(times = 0) {
+  clearTimeout(loading);
   const loads = [loadAgents(), loadInbox(), loadRuntime()];
   const failed = (await Promise.allSettled(loads)).find((one) => one.status === "rejected");
-  agentsError.value = failed ? /** @type {PromiseRejectedResult} */ (failed).reason : null;
+  const error = failed ? /** @type {PromiseRejectedResult} */ (failed).reason : null;
+  agentsError.value = error;
+  if (error?.mayPass && stop) loading = setTimeout(loadAll, backOff(times), times + 1);
+}
+
+/** @param {number} times */
+function backOff(times) {
+  return Math.min(AGAIN_MS[0] * 2 ** times, AGAIN_MS[1]);
 }
 
 /** The row of one agent: the one that follows the name before it. @param {string} id */
@@ -80,6 +93,7 @@ async function loadAgent(id) {
 const changed = new Set();
 let timer = 0;
 let busy = false;
+let failures = 0;
 
 /** @param {string} id */
 function touched(id) {
@@ -93,39 +107,64 @@ async function refresh() {
   busy = true;
   const ids = [...changed];
   changed.clear();
+  let wait = SOON_MS;
   try {
     const few = ids.length <= FEW && agents.peek() !== null;
     const found = few ? await Promise.all(ids.map(loadAgent)) : [false];
     await Promise.all([found.includes(false) ? loadAgents() : null, loadInbox(), loadRuntime()]);
-  } catch {
-    // The stream shows that the runtime is away; what was loaded stays, and is loaded again when it is back.
+    failures = 0;
+  } catch (/** @type {any} */ error) {
+    // What was loaded stays, and is loaded again later.
+    if (error.mayPass && stop) for (const id of ids) changed.add(id);
+    wait = backOff(failures);
+    failures += 1;
   }
   busy = false;
-  if (changed.size) timer = setTimeout(refresh, SOON_MS);
+  if (changed.size) timer = setTimeout(refresh, wait);
 }
 
-/** @type {(() => void) | null} */
+/** Ends what follows the stream, or waits to follow it again. @type {(() => void) | null} */
 let stop = null;
+let tries = 0;
 
 /** Follows the events of all public agents from now on, and keeps the lists up to date. */
 export async function startFollowing() {
   stop?.();
   const shared = followShared({
     on: (event) => {
+      tries = 0;
       if (!event?.agent_id) return;
       touched(event.agent_id);
       for (const listener of listeners) listener(event);
     },
     resumed: () => void loadAll(),
-    refused: () => void startFollowing().catch((error) => (agentsError.value = error)),
+    refused: (error) => again(shared.stop, error),
   });
   stop = shared.stop;
-  const { last_position: position } = await call("allEvents", { query: { limit: 1, order: "desc" } });
-  await loadAll();
-  shared.from(position);
+  try {
+    const { last_position: position } = await call("allEvents", { query: { limit: 1, order: "desc" } });
+    await loadAll();
+    if (stop === shared.stop) shared.from(position);
+  } catch (error) {
+    again(shared.stop, error);
+  }
+}
+
+/** Follows anew after a while, where nothing else was begun since. @param {() => void} mine @param {any} error */
+function again(mine, error) {
+  if (stop !== mine) return;
+  mine();
+  agentsError.value = error;
+  const wait = backOff(tries);
+  tries += 1;
+  report("lost", error.message, Date.now() + wait);
+  const timer = setTimeout(startFollowing, wait);
+  stop = () => clearTimeout(timer);
 }
 
 export function stopFollowing() {
   stop?.();
   stop = null;
+  tries = 0;
+  clearTimeout(loading);
 }

@@ -1,6 +1,6 @@
 // One agent: its head with what can be done to it, and its pages.
 
-import { call } from "../api.js";
+import { call, lastWord } from "../api.js";
 import { followOne } from "../lib/one.js";
 import { amount, clean, words } from "../lib/format.js";
 import { Act, Dialog, Field, Posture, Problem, ActForm, Time, useLoad } from "../lib/parts.js";
@@ -94,10 +94,10 @@ function More({ status, reload, onClose }) {
   const params = { agent_id: status.agent_id };
   const known = Object.keys(models.data?.model_availability ?? {});
   return html`<${Dialog} title=${`${status.name ?? status.agent_id}: actions`} onClose=${onClose}>
-    <${ActForm} valid=${/^[a-z0-9-]{1,63}$/.test(name.trim())} action=${{ label: "Rename", name: "rename", params, body: { name: name.trim() }, more: [name.trim() || "NAME"], after: reload }}><${Field} label="Second name" value=${name} onInput=${setName} hint="The agent's own id takes the name away" /></${ActForm}>
-    <${ActForm} action=${{ label: "Describe", name: "describe", params, body: { description: description.trim() || null }, more: description.trim() ? [description.trim()] : ["--clear"], after: reload }}><${Field} label="What it is for" value=${description} onInput=${setDescription} /></${ActForm}>
+    <${ActForm} valid=${/^[a-z0-9-]{1,63}$/.test(name.trim())} action=${{ label: "Rename", name: "rename", params, body: { name: name.trim() }, more: lastWord(name.trim() || "NAME"), after: reload }}><${Field} label="Second name" value=${name} onInput=${setName} hint="The agent's own id takes the name away" /></${ActForm}>
+    <${ActForm} action=${{ label: "Describe", name: "describe", params, body: { description: description.trim() || null }, more: description.trim() ? lastWord(description.trim()) : ["--clear"], after: reload }}><${Field} label="What it is for" value=${description} onInput=${setDescription} /></${ActForm}>
     <${ActForm} valid=${model.includes("/")} action=${{ label: "Set model", name: "setModel", params, body: { model: model.trim() }, more: [model.trim() || "PROVIDER/MODEL"], done: () => `The model is ${model.trim()} from the next turn on.`, after: reload }}><${Field} label="Model from the next turn on" value=${model} onInput=${setModel} list=${known} hint=${`Now: ${status.model?.effective_model ?? "none"} (${words(status.model?.source)})`} /></${ActForm}>
-    <${ActForm} valid=${reason.trim() !== ""} action=${{ label: "Wake", name: "wake", params, body: { reason: reason.trim() }, more: [reason.trim() || "REASON"], done: () => "The hint is recorded." }}><${Field} label="Reason of a wake hint" value=${reason} onInput=${setReason} hint="The agent handles it when idle" /></${ActForm}>
+    <${ActForm} valid=${reason.trim() !== ""} action=${{ label: "Wake", name: "wake", params, body: { reason: reason.trim() }, more: lastWord(reason.trim() || "REASON"), done: () => "The hint is recorded." }}><${Field} label="Reason of a wake hint" value=${reason} onInput=${setReason} hint="The agent handles it when idle" /></${ActForm}>
     <div class="buttons">
       <${Act} label="Runtime's own model" name="clearModel" params=${params} after=${reload} disabled=${!status.model?.override_model} />
       <${Act} label="Compact" name="compact" params=${params} confirm="The open episode closes: requests show a digest of the conversation from now on. The history stays." done=${() => "The open episode is closed."} after=${reload} />

@@ -4,6 +4,7 @@ import { call } from "../api.js";
 import { Ask } from "../lib/ask.js";
 import { follow } from "../lib/follow.js";
 import { clean, clock, duration } from "../lib/format.js";
+import { discard, draftOf, isEmpty, keep, outgoingOf, takeBack } from "../lib/outgoing.js";
 import { Loading, notify, now, Problem } from "../lib/parts.js";
 import { completeRow, drawRow, isShown, LEVELS, rowOf, wholeTexts } from "../lib/rows.js";
 import { inSlot } from "../lib/slots.js";
@@ -147,7 +148,7 @@ function useRows(shared) {
   return { rows: rows.current, ready, error, live, printed: printed.current, load, older, draw };
 }
 
-/** @typedef {import("./composer.js").Outgoing} Outgoing */
+/** @typedef {import("../lib/outgoing.js").Outgoing} Outgoing */
 
 /** @param {{ shared: import("./agent.js").Shared, live: { op: string, text: string } | null, printed: string }} props */
 function Live({ shared, live, printed }) {
@@ -161,14 +162,22 @@ function Live({ shared, live, printed }) {
 
 /** Prompts whose messages are not among the rows. @param {Outgoing[]} outgoing @param {Row[]} rows */
 export function stillWaiting(outgoing, rows) {
-  return outgoing.filter((one) => one.state === "sending" || !rows.some((row) => row.message === one.message));
+  return outgoing.filter((one) => one.state !== "sent" || !rows.some((row) => row.message === one.message));
+}
+
+/** @param {{ id: string, one: Outgoing }} props */
+function Waiting({ id, one }) {
+  const refused = one.state === "refused";
+  const taken = !isEmpty(draftOf(id));
+  return html`<div class="row pending"><span class="at muted small">${clock(new Date().toISOString())}</span><div class="body"><div class=${refused ? "by bad" : "by"}>${refused ? `not sent: ${clean(one.problem)}` : `${one.state === "sending" ? "sending" : "on its way"} · not durable yet`}</div><div class="shown">${clean(one.text.slice(0, 4_096))}</div>
+    ${refused && html`<div class="buttons"><button type="button" class="btn" disabled=${taken} title=${taken ? "The composer is not empty." : undefined} onClick=${() => takeBack(id, one)}>Take back</button><button type="button" class="btn quiet" onClick=${() => discard(id, one)}>Discard</button></div>`}</div></div>`;
 }
 
 /** @param {{ shared: import("./agent.js").Shared }} props */
 export function Conversation({ shared }) {
   const { rows, ready, error, live, printed, load, older } = useRows(shared);
   const [level, setLevel] = useState(levels.current);
-  const [outgoing, setOutgoing] = useState(/** @type {Outgoing[]} */ ([]));
+  const outgoing = outgoingOf(shared.id);
   const end = useRef(/** @type {HTMLElement | null} */ (null));
   const follows = useRef(true);
   useEffect(() => {
@@ -183,10 +192,11 @@ export function Conversation({ shared }) {
   useLayoutEffect(() => {
     if (follows.current && ready) scrollTo({ top: document.documentElement.scrollHeight });
   }, [shown.at(-1)?.seq, live?.text.length, printed, ready, outgoing.length]);
-  // A prompt is shown as on its way until its event is among the rows.
+  // A prompt is shown as on its way until its event is among the rows; what was sent before they are loaded is among them.
+  useEffect(() => keep(shared.id, (before) => before.filter((one) => one.state !== "sent")), []);
   const waiting = stillWaiting(outgoing, rows.list);
   useEffect(() => {
-    if (waiting.length < outgoing.length) setOutgoing((before) => stillWaiting(before, rows.list));
+    if (waiting.length < outgoing.length) keep(shared.id, (before) => stillWaiting(before, rows.list));
   }, [rows.last, waiting.length]);
   const mine = (asks.value ?? []).filter((ask) => ask.agent_id === shared.id);
   return html`<div class="talk"><div>
@@ -196,9 +206,9 @@ export function Conversation({ shared }) {
     <div class="rows" role="log" aria-label="Conversation" aria-live="polite">${shown.map((row) => drawRow(shared.id, row))}
       ${rows.detached && html`<p><button type="button" class="btn primary" onClick=${load}>Back to the newest${rows.newer ? ` (${rows.newer} new)` : ""}</button></p>`}
       ${ready && shown.length === 0 && html`<p class="empty">Nothing has happened yet at this level.</p>`}
-      ${waiting.map((one) => html`<div key=${one.key} class="row pending"><span class="at muted small">${clock(new Date().toISOString())}</span><div class="body"><div class="by">${one.state === "sending" ? "sending" : "on its way"} · not durable yet</div><div class="shown">${clean(one.text.slice(0, 4_096))}</div></div></div>`)}
+      ${waiting.map((one) => html`<${Waiting} key=${one.key} id=${shared.id} one=${one} />`)}
       <${Live} shared=${shared} live=${live} printed=${printed} /></div>
-    <${Composer} shared=${shared} outgoing=${waiting} setOutgoing=${setOutgoing} /><div ref=${end}></div></div>
+    <${Composer} shared=${shared} /><div ref=${end}></div></div>
   <aside aria-label="Why and asks">${mine.length > 0 && html`<section class="card needs" aria-label="Needs you">${mine.map((ask) => html`<${Ask} key=${ask.brief_id} ask=${ask} />`)}</section>`}<${WhyCard} shared=${shared} /></aside></div>`;
 }
 

@@ -1,6 +1,6 @@
 // Children, timers and the trigger of an agent, with what can be done to them.
 
-import { call, command } from "../api.js";
+import { call, command, lastWord, option } from "../api.js";
 import { clean, duration, line, parseDuration, words } from "../lib/format.js";
 import { Act, ActForm, Card, Choice, Empty, Facts, Field, Load, Posture, Time, useLoad } from "../lib/parts.js";
 import { to } from "../lib/route.js";
@@ -57,7 +57,7 @@ function NewTimer({ id, reload }) {
   const interval = every.trim() ? parseDuration(every) : null;
   const valid = first !== null && first >= 1_000 && (!every.trim() || (interval !== null && interval >= 1_000));
   const body = { duration_ms: first ?? 0, ...(interval ? { interval_ms: interval } : {}), ...(misfire !== "once" ? { misfire } : {}), ...(summary.trim() ? { summary: summary.trim() } : {}) };
-  const more = [after.trim() || "AFTER", ...(summary.trim() ? [summary.trim()] : []), ...(every.trim() ? ["--every", every.trim()] : []), ...(misfire !== "once" ? ["--misfire", misfire] : [])];
+  const more = [...(every.trim() ? option("--every", every.trim()) : []), ...(misfire !== "once" ? ["--misfire", misfire] : []), after.trim() || "AFTER", ...(summary.trim() ? lastWord(summary.trim()) : [])];
   return html`<${ActForm} valid=${valid} action=${{ label: "Add", name: "createTimer", params: { agent_id: id }, body, more, done: () => "The timer is armed.", after: reload }}>
     <${Field} label="Fires after" value=${after} onInput=${setAfter} hint="For example 90s, 10m, 1h30m or 2d" required /><${Field} label="And then every" value=${every} onInput=${setEvery} hint="Empty: once" />
     <${Field} label="Text that is delivered" value=${summary} onInput=${setSummary} /><${Choice} label="Of several missed occurrences" value=${misfire} onChange=${setMisfire} options=${[["once", "the last one fires"], ["skip", "none fires"], ["all", "all fire"]]} /></${ActForm}>`;

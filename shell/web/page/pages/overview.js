@@ -1,5 +1,6 @@
 // All agents by posture, what needs the operator, what runs now, and what today has cost.
 
+import { option } from "../api.js";
 import { Ask } from "../lib/ask.js";
 import { amount, line, number, plural, short, words } from "../lib/format.js";
 import { ActForm, Card, Empty, Field, Limited, Loading, Posture, Time } from "../lib/parts.js";
@@ -67,9 +68,9 @@ function NewAgent() {
   const name = id.trim();
   const body = { description: description.trim() || undefined, workspace_root: root.trim() || undefined, model: model.trim() || undefined };
   const more = [
-    ...(body.workspace_root ? ["--workspace-root", body.workspace_root] : ["--own-home"]),
-    ...(body.model ? ["--model", body.model] : []),
-    ...(body.description ? ["--description", body.description] : []),
+    ...(body.workspace_root ? option("--workspace-root", body.workspace_root) : ["--own-home"]),
+    ...(body.model ? option("--model", body.model) : []),
+    ...(body.description ? option("--description", body.description) : []),
   ];
   const action = { label: "Create", name: "createAgent", params: { agent_id: name || "NAME" }, body, more, done: () => `${name} is there.`, after: () => (location.hash = to(["agents", name])) };
   return html`<${ActForm} action=${action} valid=${/^[a-z0-9-]{1,63}$/.test(name)}>

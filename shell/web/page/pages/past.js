@@ -1,7 +1,7 @@
 // Time travel: the state of an agent right after any of its events, its difference to now, the decision of that moment, and
 // a fork from it.
 
-import { call, command, quoted } from "../api.js";
+import { call, command, lastWord, quoted } from "../api.js";
 import { clean, number, words } from "../lib/format.js";
 import { ActForm, Card, Command, Empty, Facts, Field, Load, Posture, Time, useLoad } from "../lib/parts.js";
 import { replace, route, to } from "../lib/route.js";
@@ -62,7 +62,7 @@ function Then({ agent }) {
 /** @param {{ id: string, seq: number, name: string, setName: (name: string) => void }} props */
 function Fork({ id, seq, name, setName }) {
   const valid = /^[a-z0-9-]{1,63}$/.test(name.trim());
-  return html`<${ActForm} valid=${valid} action=${{ label: "Fork from here", name: "fork", params: { agent_id: id }, body: { agent_id: name.trim(), event_seq: seq }, more: [name.trim() || "NAME", "--at", seq], done: (/** @type {any} */ reply) => `${reply.agent_id} is there, with the history up to event ${reply.event_seq}.`, after: (/** @type {any} */ reply) => (location.hash = to(["agents", reply.agent_id])) }}>
+  return html`<${ActForm} valid=${valid} action=${{ label: "Fork from here", name: "fork", params: { agent_id: id }, body: { agent_id: name.trim(), event_seq: seq }, more: ["--at", seq, ...lastWord(name.trim() || "NAME")], done: (/** @type {any} */ reply) => `${reply.agent_id} is there, with the history up to event ${reply.event_seq}.`, after: (/** @type {any} */ reply) => (location.hash = to(["agents", reply.agent_id])) }}>
     <${Field} label="Name of the new agent" value=${name} onInput=${setName} hint=${`It begins as a copy of ${id} at event ${seq}; ${id} stays as it is.`} /></${ActForm}>`;
 }
 

@@ -1,7 +1,7 @@
 // What a model was shown: the parts of a request by how long they stay, what is shared with the request before, what was
 // left out, and what it took.
 
-import { call, command, quoted } from "../api.js";
+import { call, command, lastWord } from "../api.js";
 import { bytes, clean, number, plural, short, words } from "../lib/format.js";
 import { Card, Choice, Empty, Facts, Field, Load, Shown, Time, useLoad } from "../lib/parts.js";
 import { route } from "../lib/route.js";
@@ -92,7 +92,7 @@ export function Requests({ shared }) {
     });
   }, [id, chosen, text]);
   const shell = chosen.startsWith("request:") ? command("request", { ...params, request_id: chosen.slice(8) })
-    : chosen === "next" ? `${command("showPrompt", params)}${text.trim() ? ` ${quoted(text.trim())}` : ""} --diff` : `${command("showPrompt", params)} --turn ${turn} --round ${round} --diff`;
+    : chosen === "next" ? command("showPrompt", params, ["--diff", ...(text.trim() ? lastWord(text.trim()) : [])]) : `${command("showPrompt", params)} --turn ${turn} --round ${round} --diff`;
   return html`<${Card} title="Which request" command=${shell}><div class="bar"><${Choice} label="Request" value=${chosen} onChange=${setChosen} options=${options} />
     ${chosen === "next" && html`<${Field} label="With this as the next prompt" value=${text} onInput=${setText} placeholder="a placeholder" />`}</div></${Card}>
     <${Load} loaded=${loaded}>${(/** @type {any} */ reply) => html`<${Report} reply=${reply} />`}</${Load}>`;

@@ -1,6 +1,6 @@
 // Tasks of an agent: run, follow, write to, stop.
 
-import { call, command } from "../api.js";
+import { call, command, lastWord } from "../api.js";
 import { follow } from "../lib/follow.js";
 import { inSlot } from "../lib/slots.js";
 import { bytes, clean, line, words } from "../lib/format.js";
@@ -67,7 +67,7 @@ function Output({ agent, task }) {
   return html`<div>${error && html`<${Problem} error=${error} />`}
     ${state.cut && html`<p class="muted small">The last ${bytes(KEPT)} of ${bytes(state.bytes)}; the command shows all of it.</p>`}${state.lost > 0 && html`<p class="muted small">${bytes(state.lost)} were too many to keep.</p>`}
     <pre class="output" ref=${own} tabindex="0" role="log" aria-label=${`Output of ${task.task_id}`} onScroll=${scrolled}>${clean(state.text) || (state.ended ? "(no output)" : "(no output yet)")}</pre>
-    ${LIVE.has(task.status) && html`<form class="bar" onSubmit=${write}><${Field} label="Write a line to its input" value=${input} onInput=${setInput} /><button class="btn" data-command=${command("writeTask", params, [input || "TEXT", "--line"])}>Write</button></form><p><${Command} text=${command("writeTask", params, [input || "TEXT", "--line"])} /></p>`}
+    ${LIVE.has(task.status) && html`<form class="bar" onSubmit=${write}><${Field} label="Write a line to its input" value=${input} onInput=${setInput} /><button class="btn" data-command=${command("writeTask", params, ["--line", ...lastWord(input || "TEXT")])}>Write</button></form><p><${Command} text=${command("writeTask", params, ["--line", ...lastWord(input || "TEXT")])} /></p>`}
     <p><${Command} text=${command("followTask", params)} /></p></div>`;
 }
 
@@ -89,7 +89,7 @@ function RunTask({ id, reload }) {
   const [cmd, setCmd] = useState("");
   const [input, setInput] = useState(false);
   const body = { cmd, ...(input ? { accepts_input: true } : {}) };
-  return html`<${ActForm} valid=${cmd.trim() !== ""} action=${{ label: "Run", name: "runTask", params: { agent_id: id }, body, more: [...(input ? ["--input"] : []), cmd || "COMMAND"], done: () => "The task has begun.", after: () => (setCmd(""), reload()) }}>
+  return html`<${ActForm} valid=${cmd.trim() !== ""} action=${{ label: "Run", name: "runTask", params: { agent_id: id }, body, more: [...(input ? ["--input"] : []), ...lastWord(cmd || "COMMAND")], done: () => "The task has begun.", after: () => (setCmd(""), reload()) }}>
     <${Field} label="Command" value=${cmd} onInput=${setCmd} rows=${2} hint="As one types it into a shell, in the agent's folder" />
     <label class="check"><input type="checkbox" checked=${input} onChange=${(/** @type {any} */ event) => setInput(event.target.checked)} />accepts input</label></${ActForm}>`;
 }

@@ -1,6 +1,6 @@
 // Work items by readiness: what can be done, what waits, what needs the operator, and what was reported.
 
-import { call, command } from "../api.js";
+import { call, command, lastWord, option } from "../api.js";
 import { clean, plural, words } from "../lib/format.js";
 import { Markdown } from "../lib/markdown.js";
 import { Act, ActForm, Command, Empty, Field, Load, Posture, Shown, Time, useLoad } from "../lib/parts.js";
@@ -51,7 +51,7 @@ function NewItem({ id, reload }) {
   const [plan, setPlan] = useState("");
   const list = steps.split("\n").map((one) => one.trim()).filter(Boolean);
   const body = { objective: objective.trim(), ...(plan.trim() ? { plan } : {}), ...(list.length ? { todo_list: list.map((text) => ({ text, state: "pending" })) } : {}) };
-  const more = [objective.trim() || "OBJECTIVE", ...list.flatMap((text) => ["--step", text]), ...(plan.trim() ? ["--plan", plan.trim()] : [])];
+  const more = [...list.flatMap((text) => option("--step", text)), ...(plan.trim() ? option("--plan", plan.trim()) : []), ...lastWord(objective.trim() || "OBJECTIVE")];
   return html`<${ActForm} valid=${objective.trim() !== ""} action=${{ label: "Add", name: "createWork", params: { agent_id: id }, body, more, done: (/** @type {any} */ reply) => `${reply.work_item?.work_item_id ?? "The item"} is there.`, after: () => (setObjective(""), setSteps(""), setPlan(""), reload()) }}>
     <${Field} label="Objective" value=${objective} onInput=${setObjective} required /><${Field} label="Steps, one on each line" value=${steps} onInput=${setSteps} rows=${3} /><${Field} label="Plan" value=${plan} onInput=${setPlan} rows=${3} /></${ActForm}>`;
 }

@@ -1,6 +1,6 @@
 // Where an agent works: its workspaces, what commands are held back from, and worktrees.
 
-import { call, command } from "../api.js";
+import { call, command, lastWord } from "../api.js";
 import { clean, words } from "../lib/format.js";
 import { Act, ActForm, Card, Choice, Empty, Facts, Field, Load, useLoad } from "../lib/parts.js";
 import { html, useEffect, useState } from "../vendor.js";
@@ -10,7 +10,7 @@ function Change({ id, reload }) {
   const [path, setPath] = useState("");
   const [how, setHow] = useState("useWorkspace");
   const uses = how === "useWorkspace";
-  return html`<${ActForm} valid=${path.trim().startsWith("/")} action=${{ label: uses ? "Use" : "Attach", name: how, params: { agent_id: id }, body: { path: path.trim() }, more: [path.trim() || "FOLDER"], done: () => (uses ? "The agent works there from the next turn on." : "The workspace is attached."), after: () => (setPath(""), reload()) }}>
+  return html`<${ActForm} valid=${path.trim().startsWith("/")} action=${{ label: uses ? "Use" : "Attach", name: how, params: { agent_id: id }, body: { path: path.trim() }, more: lastWord(path.trim() || "FOLDER"), done: () => (uses ? "The agent works there from the next turn on." : "The workspace is attached."), after: () => (setPath(""), reload()) }}>
     <${Field} label="Folder" value=${path} onInput=${setPath} hint="From the root; in a git repository its top is the workspace" required />
     <${Choice} label="What to do" value=${how} onChange=${setHow} options=${[["useWorkspace", "work there from the next turn on"], ["attachWorkspace", "attach it"]]} /></${ActForm}>`;
 }
