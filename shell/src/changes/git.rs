@@ -44,7 +44,8 @@ impl Git {
                 "--no-ahead-behind",
                 "-z",
                 "--untracked-files=all",
-                "--ignore-submodules=all",
+                // Where a submodule stands; its own files would be asked of another git, with its configuration.
+                "--ignore-submodules=dirty",
                 "--no-renames",
             ])
             .await?;
@@ -64,7 +65,7 @@ impl Git {
         let printed = match (from, to) {
             (Some(from), Some(to)) => {
                 let diff =
-                    ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=all"];
+                    ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none"];
                 self.ask(&[&diff[..], &[from, to]].concat()).await?
             }
             (None, Some(only)) | (Some(only), None) => {

@@ -59,6 +59,23 @@ async fn modified_new_deleted_and_moved_files() {
 }
 
 #[tokio::test]
+async fn a_submodule_that_stands_elsewhere() {
+    let ((_other, other), (_folder, top)) = (repository(), repository());
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    git(&top, &[&add[..], &[other.to_str().unwrap(), "lib"]].concat());
+    git(&top, &["commit", "-qm", "submodule"]);
+    let moved = || git(&top.join("lib"), &["commit", "-q", "--allow-empty", "-m", "more"]);
+    assert_eq!(seen(&top, moved).await, files(&["lib"]));
+    git(&top, &["add", "."]);
+    let committed = || {
+        moved();
+        git(&top, &["commit", "-qam", "where it stands"]);
+    };
+    git(&top, &["commit", "-qm", "before"]);
+    assert_eq!(seen(&top, committed).await, files(&["lib"]));
+}
+
+#[tokio::test]
 async fn what_differed_before_counts_only_when_it_changed_again() {
     let (_folder, top) = repository();
     for name in ["a", "b", "new", "sub/other"] {

@@ -13,9 +13,9 @@ use super::git::{Git, GitError, args};
 
 /// How long git may count: a turn waits for it.
 const LIMIT: Duration = Duration::from_secs(2);
-/// A line for each file, and one for an untracked folder.
+/// A line for each file and each submodule that stands elsewhere, and one for an untracked folder.
 const STATUS: [&str; 6] =
-    ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"];
+    ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-renames"];
 
 /// Asks git, for two seconds at most.
 pub async fn work_tree(folder: &Path, held_back: HeldBack<'_>, installed: bool) -> WorkTree {
@@ -86,6 +86,30 @@ mod tests {
             fs::write(top.join(name), "x").unwrap();
         }
         assert_eq!(counted().await, 4, "a, b, new/, and a name of two lines");
+    }
+
+    #[tokio::test]
+    async fn a_submodule_that_stands_elsewhere_counts() {
+        let place = tempfile::tempdir().unwrap();
+        let (top, other) = (place.path().join("top"), place.path().join("other"));
+        for folder in [&top, &other] {
+            fs::create_dir(folder).unwrap();
+            git(folder, &["init", "-q"]);
+            git(folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
+        }
+        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+        git(&top, &[&add[..], &[other.to_str().unwrap(), "lib"]].concat());
+        git(&top, &["commit", "-q", "-m", "second"]);
+        let counted = async || {
+            let (asker, wanted) = watch::channel(());
+            let git = Git::begin(&top, &Environment::of_process(), None, wanted).await.unwrap();
+            let printed = git.run(&top, &args(&STATUS)).await.unwrap();
+            drop(asker);
+            printed.zeros
+        };
+        assert_eq!(counted().await, 0);
+        git(&top.join("lib"), &["commit", "-q", "--allow-empty", "-m", "more"]);
+        assert_eq!(counted().await, 1);
     }
 
     #[tokio::test]
