@@ -81,9 +81,10 @@ impl Editor {
         let bad_name = || EditError::BadName { name: name.to_owned() };
         let path = split(name).ok_or_else(bad_name)?;
         let (last, tables) = path.split_last().ok_or_else(bad_name)?;
+        let first = if tables.is_empty() { Table::new() } else { self.first_table() };
         let mut table: &mut dyn TableLike = self.document.as_table_mut();
         for (depth, part) in tables.iter().enumerate() {
-            let new = if depth + 1 < tables.len() { implicit_table() } else { Item::Table(Table::new()) };
+            let new = if depth + 1 < tables.len() { implicit_table() } else { Item::Table(first.clone()) };
             let item = table.entry(part).or_insert(new);
             let not_a_table = || EditError::NotATable { name: tables[..=depth].join(".") };
             table = item.as_table_like_mut().ok_or_else(not_a_table)?;
@@ -99,6 +100,17 @@ impl Editor {
             }
         }
         Ok(())
+    }
+
+    /// An empty table. In a file of nothing but comments it comes after them: they describe what follows.
+    fn first_table(&mut self) -> Table {
+        let mut table = Table::new();
+        let comments = self.document.trailing().as_str().unwrap_or_default().trim_end();
+        if self.document.as_table().is_empty() && !comments.is_empty() {
+            table.decor_mut().set_prefix(format!("{comments}\n\n"));
+            self.document.set_trailing("");
+        }
+        table
     }
 
     /// Takes a value or a whole table away; says whether there was one.
@@ -239,6 +251,21 @@ mod tests {
             "# my settings\n\n[limits] # bounds\n# plenty\nrounds = 9 # so far\n\n[model]\n\n[providers.mine]\n\
              base_url = \"http://h\"\n"
         );
+    }
+
+    #[test]
+    fn comments_of_an_empty_file_stay_at_its_beginning() {
+        for text in ["# first\n#\n# [limits]\n# rounds = 7\n", "# first\n#\n# [limits]\n# rounds = 7"] {
+            let text = edited(text, |editor| {
+                editor.set("limits.rounds", 9.into()).unwrap();
+                editor.set("providers.mine.base_url", "http://h".into()).unwrap();
+            });
+            assert_eq!(
+                text,
+                "# first\n#\n# [limits]\n# rounds = 7\n\n[limits]\nrounds = 9\n\n[providers.mine]\n\
+                 base_url = \"http://h\"\n"
+            );
+        }
     }
 
     #[test]
