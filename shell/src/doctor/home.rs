@@ -1,6 +1,7 @@
 //! The home: that it is there, that it can be written, and what it lies on.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use holon_platform::Environment;
@@ -44,6 +45,7 @@ pub(super) fn examine(home: &Home, origin: &Origin, environment: &Environment) -
             Finding::problem(check, what, "export HOLON_HOME=FOLDER")
         }
     });
+    findings.extend(open_to_others(root));
     // A start would be refused.
     if let Err(error) = TriggerKey::known(home) {
         findings.push(Finding::problem(check, error.to_string(), error.hint()));
@@ -54,6 +56,14 @@ pub(super) fn examine(home: &Home, origin: &Origin, environment: &Environment) -
     findings.extend(space(place));
     findings.extend(worktrees(home));
     findings
+}
+
+/// A home that was there before keeps its mode; what a runtime makes in it is its owner's alone.
+fn open_to_others(root: &Path) -> Option<Finding> {
+    let mode = fs::metadata(root).ok()?.permissions().mode() & 0o777;
+    let what = format!("{} can be entered by other users (mode {mode:04o})", root.display());
+    let close = || Finding::warning("home", what, format!("chmod 700 {}", quoted(&path(root))));
+    (mode & 0o011 != 0).then(close)
 }
 
 /// What temporary runs have left of a repository: nobody else knows of it.
@@ -133,4 +143,20 @@ fn nearest_existing(path: &Path) -> &Path {
 
 fn path(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_others_can_enter_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        let open = |mode: u32| {
+            fs::set_permissions(home.path(), fs::Permissions::from_mode(mode)).unwrap();
+            open_to_others(home.path()).is_some()
+        };
+        assert_eq!([0o700, 0o744, 0o755, 0o710, 0o701].map(open), [false, false, true, true, true]);
+        assert!(open_to_others(&home.path().join("none")).is_none());
+    }
 }

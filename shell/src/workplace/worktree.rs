@@ -9,6 +9,8 @@ mod removal;
 #[cfg(test)]
 mod tests;
 
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use holon_platform::{Environment, spawn};
@@ -152,6 +154,14 @@ impl Site {
         format!("refs/heads/{}", self.branch)
     }
 
+    /// Makes the folder around the worktree for its owner alone, as other folders of a home are; git would let others
+    /// in. Where it can't be made git gives the reason.
+    fn make_folder(&self) {
+        if let Some(folder) = self.path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok();
+        }
+    }
+
     fn occupied(&self, problem: &'static str) -> WorktreeError {
         WorktreeError::Occupied { path: self.path.clone(), problem }
     }
@@ -196,18 +206,19 @@ impl Ground {
     async fn make(&self, head: &str) -> Result<Added, WorktreeError> {
         let path = self.site.path.as_os_str();
         let left = self.tip().await?;
-        let made = match &left {
+        let add = match &left {
             Some(tip) => {
                 self.holds_nothing(tip, head).await?;
-                let add =
-                    [&args(&["worktree", "add", "--quiet", "--"])[..], &[path], &args(&[&self.site.branch])];
-                self.git.run(&self.site.anchor, &add.concat()).await
+                [&args(&["worktree", "add", "--quiet", "--"])[..], &[path], &args(&[&self.site.branch])]
+                    .concat()
             }
             None => {
                 let add = args(&["worktree", "add", "--quiet", "--no-track", "-b", &self.site.branch, "--"]);
-                self.git.run(&self.site.anchor, &[&add[..], &[path], &args(&[head])].concat()).await
+                [&add[..], &[path], &args(&[head])].concat()
             }
         };
+        self.site.make_folder();
+        let made = self.git.run(&self.site.anchor, &add).await;
         if let Err(error) = made {
             // Git takes its worktree away itself.
             if left.is_none() {

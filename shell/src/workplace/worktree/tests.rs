@@ -98,6 +98,8 @@ async fn a_clean_one_is_made_and_removed() {
     let place = Place::new();
     let base = place.add().await;
     assert_eq!(base, place.git(&["rev-parse", "HEAD"]));
+    let around = place.path.parent().unwrap().metadata().unwrap();
+    assert_eq!(around.permissions().mode() & 0o777, 0o700, "others do not get in");
     assert_eq!(git(&place.path, &["rev-parse", "--abbrev-ref", "HEAD"]), BRANCH);
     assert_eq!(fs::read_to_string(place.path.join("file")).unwrap(), "one");
     assert_eq!(place.remove(&base).await, Removal::Removed);
