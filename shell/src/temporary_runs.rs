@@ -1,5 +1,6 @@
 //! Temporary runs of a home: where each is, what it was about, and how it stands.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -18,7 +19,9 @@ use holon_ledger::read::{Listing, Reader, Wanted};
 use holon_ledger::sqlite::HomeLock;
 use holon_present::one_line;
 use holon_text::nearest::did_you_mean;
+use serde::{Deserialize, Serialize};
 
+use crate::daemon::{read_private, remove_private, write_private};
 use crate::home::Home;
 use crate::prune;
 
@@ -31,6 +34,9 @@ const END: EventSeq = EventSeq(i64::MAX as u64);
 const LOOKED_THROUGH: usize = 64;
 /// The state of a run that asks.
 pub const WAITING_FOR_OPERATOR: &str = "waiting_for_operator";
+
+/// The file of what a run has to keep to.
+const TERMS: &str = "terms.json";
 
 /// Why a run can't be shown.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +55,34 @@ pub enum RunError {
     Ledger(#[from] LedgerError),
 }
 
+/// What a temporary run has to keep to, and whether it did. No record has that: it is kept in the folder of the run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Terms {
+    pub check: Option<String>,
+    /// The text of the schema.
+    pub output_schema: Option<String>,
+    pub tries: Option<u32>,
+    /// As `--budget` takes it.
+    pub budget: Option<String>,
+    /// What did not hold in the end, as the agent is notified.
+    pub unmet: Option<String>,
+}
+
+impl Terms {
+    /// Those of the run that has this home. A file that can't be read has none: the run can still be shown.
+    fn of(home: &Home) -> Self {
+        read_private(&home.run_file(TERMS)).ok().flatten().unwrap_or_default()
+    }
+
+    /// # Errors
+    /// The folder can't be written to.
+    pub fn keep(&self, home: &Home) -> io::Result<()> {
+        let path = home.run_file(TERMS);
+        if *self == Self::default() { remove_private(&path) } else { write_private(&path, self) }
+    }
+}
+
 /// A temporary run.
 pub struct TemporaryRun {
     pub agent: AgentId,
@@ -62,6 +96,7 @@ pub struct TemporaryRun {
     pub last_prompt: Option<Message>,
     /// Whether a process is at it.
     pub in_progress: bool,
+    pub terms: Terms,
 }
 
 /// The names of the runs of a home, the one that changed last first.
@@ -138,6 +173,7 @@ impl TemporaryRun {
             began: created.at,
             spent: listed.account,
             standing: listed.row.standing,
+            terms: Terms::of(&home),
             in_progress,
             agent,
             home,
@@ -181,6 +217,10 @@ fn state(run: &TemporaryRun) -> String {
     match &run.standing {
         _ if run.in_progress => "in_progress".to_owned(),
         Some(Standing { verdict: Some(RunVerdict::Stopped), .. }) => "ended".to_owned(),
+        // Its agent is done, and its conditions are not met.
+        Some(Standing { verdict: Some(RunVerdict::Completed), .. }) if run.terms.unmet.is_some() => {
+            RunVerdict::Failed.to_string()
+        }
         Some(Standing { verdict: Some(verdict), .. }) => verdict.to_string(),
         Some(Standing {
             posture: SchedulingPosture::ActiveTurn | SchedulingPosture::HasQueuedInput, ..

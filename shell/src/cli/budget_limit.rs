@@ -1,5 +1,6 @@
 //! `--budget`: what a run may cost, in dollars or in tokens.
 
+use std::fmt;
 use std::str::FromStr;
 
 use anyhow::anyhow;
@@ -48,6 +49,16 @@ impl BudgetLimit {
             (Self::Tokens(_), true) => BudgetKind::RuntimeTokens,
             (Self::Tokens(_), false) => BudgetKind::TurnTokens,
         }))
+    }
+}
+
+/// As the option takes it.
+impl fmt::Display for BudgetLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Money(Cost(micros)) => write!(f, "{}.{:06}", micros / 1_000_000, micros % 1_000_000),
+            Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
+        }
     }
 }
 
@@ -111,6 +122,10 @@ mod tests {
         assert_eq!(read("200k tokens"), Some(BudgetLimit::Tokens(200_000)));
         assert_eq!(read("3Mtokens"), Some(BudgetLimit::Tokens(3_000_000)));
         assert_eq!(read("7 tokens"), Some(BudgetLimit::Tokens(7)));
+        for amount in ["0.50", "$2", ".000001", "999999999.999999", "200k tokens"] {
+            let amount = read(amount).unwrap();
+            assert_eq!(read(&amount.to_string()), Some(amount));
+        }
         for wrong in ["", "0", "-1", "1e3", ".", "$", "0 tokens", "k tokens", "1.2345678", "1.5 tokens", "x"]
         {
             assert_eq!(read(wrong), None, "{wrong}");

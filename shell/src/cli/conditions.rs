@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::output::Failure;
 use crate::report::{CheckOutcome, Verified};
+use crate::temporary_runs::Terms;
 
 /// Tries after the first one.
 const TRIES: u32 = 2;
@@ -64,18 +65,31 @@ struct Schema {
 }
 
 impl Conditions {
+    /// `kept` are those of the run that goes on: they hold where no other ones are given.
+    ///
     /// # Errors
     /// A file that is no JSON schema; tries without a condition.
-    pub(super) fn of(args: &ConditionArgs) -> Result<Self, Failure> {
-        let schema = args.output_schema.as_deref().map(Schema::read).transpose()?;
+    pub(super) fn of(args: &ConditionArgs, kept: &Terms) -> Result<Self, Failure> {
+        let kept_schema = || kept.output_schema.as_deref().map(|text| Schema::of(text, "of the run"));
+        let given = args.output_schema.as_deref().map(Schema::read);
+        let schema = given.or_else(kept_schema).transpose()?;
+        let check = args.check.as_ref().or(kept.check.as_ref());
         if args.check.as_deref().is_some_and(|check| check.trim().is_empty()) {
             return Err(Failure::usage(anyhow!("--check: the command is empty")));
         }
-        if args.tries.is_some() && schema.is_none() && args.check.is_none() {
+        if args.tries.is_some() && schema.is_none() && check.is_none() {
             let error = anyhow!("--tries is for a condition that the run has to meet, and there is none");
             return Err(Failure::usage(error).hint("--check COMMAND, or --output-schema FILE"));
         }
-        Ok(Self { schema, check: args.check.clone(), tries: args.tries.unwrap_or(TRIES) })
+        let tries = args.tries.or(kept.tries).unwrap_or(TRIES);
+        Ok(Self { schema, check: check.cloned(), tries })
+    }
+
+    /// What is kept of them.
+    pub(super) fn terms(&self) -> Terms {
+        let tries = (self.schema.is_some() || self.check.is_some()).then_some(self.tries);
+        let output_schema = self.schema.as_ref().map(|schema| schema.text.clone());
+        Terms { check: self.check.clone(), output_schema, tries, ..Terms::default() }
     }
 
     /// Whether the answer is printed otherwise than it was given.
@@ -116,10 +130,16 @@ impl Conditions {
 
 impl Schema {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let wrong = |what: String| Failure::usage(anyhow!("--output-schema {}: {what}", path.display()));
-        let text = regular::text(path, SCHEMA_BYTES).map_err(|error| wrong(error.to_string()))?;
+        let name = path.display().to_string();
+        let text = regular::text(path, SCHEMA_BYTES)
+            .map_err(|error| Failure::usage(anyhow!("--output-schema {name}: {error}")))?;
+        Self::of(&text, &name)
+    }
+
+    fn of(text: &str, name: &str) -> Result<Self, Failure> {
+        let wrong = |what: String| Failure::usage(anyhow!("--output-schema {name}: {what}"));
         let value: Value =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
+            serde_json::from_str(text).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         // A schema of other files would not be the one that the model reads.
         compiler.use_loader(Box::new(Nothing));

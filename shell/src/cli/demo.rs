@@ -36,6 +36,7 @@ use crate::live::LiveSink;
 use crate::screen::Screen;
 use crate::settings::{CommandSettings, CommandVariables, DefinedServers};
 use crate::skills::Skills;
+use crate::temporary_runs::Terms;
 use holon_present::{Level, Presentation};
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
@@ -108,6 +109,7 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
         target: Target::Temporary,
         template: None,
         conditions: Conditions::default(),
+        terms: Terms::default(),
         images: Vec::new(),
         skills: Vec::new(),
         execution: execution(&project, &project)?,

@@ -18,6 +18,11 @@ impl GivenLimits {
         self.key(&format!("budget.{budget}"), flag);
     }
 
+    /// Whether the flag has set a limit.
+    pub(super) fn has(&self, flag: &str) -> bool {
+        self.0.iter().any(|(_, given)| *given == flag)
+    }
+
     /// A text in which the flags are named.
     pub(super) fn named(&self, text: String) -> String {
         self.0.iter().fold(text, |text, (key, flag)| text.replace(key, flag))

@@ -15,6 +15,7 @@ use super::client_context::{Autostart, ClientContext};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use super::prompt::{FollowUp, Message, deliver, typed};
+use super::run::joined;
 use super::runs;
 use crate::temporary_runs;
 
@@ -50,6 +51,7 @@ pub(super) fn inbox(home: Option<PathBuf>, args: InboxArgs) -> Result<Exit, Fail
 
 pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Failure> {
     let start = args.start.quietly(args.follow_up.is_quiet());
+    let text = joined(&args.text)?;
     ClientContext::work(home, |cli, ending| async move {
         // What is not open needs no runtime to be started.
         let key = args.follow_up.key();
@@ -61,7 +63,7 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
             let line = || output::line(&format!("{agent}/{brief} is closed"));
             return output::shown(&closed, args.follow_up.is_json(), line);
         }
-        let prompt = ending.or(typed(args.text)).await?;
+        let prompt = ending.or(typed(text)).await?;
         let message = Message {
             agent,
             prompt,

@@ -113,6 +113,10 @@ fn tell(
         GoesOn::Resumed(run) if report.verdict == RunVerdict::WaitingForOperator => {
             output::hint("answer", &format!("holon run --resume {run} \"…\""));
         }
+        // What it may cost is spent: the same budget would end it at once.
+        GoesOn::Resumed(run) if report.verdict == RunVerdict::BudgetExhausted && given.has("--budget") => {
+            output::hint("continue", &format!("holon run --resume {run} --budget MORE"));
+        }
         GoesOn::Resumed(run) => output::hint("continue", &format!("holon run --resume {run}")),
     }
     output::hint("look", &format!("holon ledger export {}", report.ledger));

@@ -23,7 +23,7 @@ use super::image_args::{ImageArgs, SkillArgs};
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::patience::until_answered;
-use super::run::prompt_text;
+use super::run::{joined, prompt_text};
 use crate::activity::Activity;
 use crate::images::Picture;
 use crate::report::RunFold;
@@ -93,6 +93,7 @@ pub(super) struct FollowUp {
 pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
     let PromptArgs { text, agent, interject, images, skills, start, follow_up } = args;
     let start = start.quietly(follow_up.is_quiet());
+    let text = joined(&text)?;
     ClientContext::work_started(home, start, |cli, ending| async move {
         let prompt = ending.or(typed(text)).await?;
         let images = ending.or(async { spawn::blocking(move || images.read()).await? }).await?;
@@ -118,9 +119,9 @@ impl FollowUp {
     }
 }
 
-/// The text of a message: its words, or standard input.
-pub(super) async fn typed(words: Vec<String>) -> Result<String, Failure> {
-    spawn::blocking(move || prompt_text(&words.join(" "))).await?
+/// The text of a message: as it was given, or standard input.
+pub(super) async fn typed(text: String) -> Result<String, Failure> {
+    spawn::blocking(move || prompt_text(&text)).await?
 }
 
 /// What is sent to whom.

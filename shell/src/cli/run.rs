@@ -237,11 +237,12 @@ impl Terms {
     }
 }
 
-fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
+fn prepare(home: Option<PathBuf>, mut args: RunArgs) -> Result<Prepared, Failure> {
     let environment = Environment::of_process();
     let home = find_home(home, &environment)?;
     let format = format(&args)?;
     let earlier = earlier(&args, &home)?;
+    let kept = kept(&mut args, earlier.as_ref())?;
     let (own_home, agent, target) = target(&args, &home, earlier.as_ref())?;
     let living = if target.is_temporary() { None } else { attached_run::living(&own_home) };
     let terms = match living {
@@ -276,7 +277,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     }
     let texts = TextSource::default();
     let activity = Activity::new(screen.clone(), texts.clone());
-    let conditions = Conditions::of(&args.conditions)?;
+    let conditions = Conditions::of(&args.conditions, &kept)?;
     // An answer that has to fit a schema is shown when it does.
     let live = if conditions.changes_answer() { LiveSink::nobody() } else { activity.live() };
     let activity = Arc::new(Mutex::new(activity));
@@ -295,6 +296,10 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         environment,
         idle_limit,
         wait_for_tasks: !args.no_wait_for_tasks,
+        terms: temporary_runs::Terms {
+            budget: args.budget.map(|budget| budget.to_string()),
+            ..conditions.terms()
+        },
         conditions,
         images,
         skills: args.skills.names.clone(),
@@ -327,15 +332,17 @@ fn format(args: &RunArgs) -> Result<Format, Failure> {
 
 fn task(args: &RunArgs, earlier: Option<&TemporaryRun>) -> Result<Task, Failure> {
     let lines = args.input_format == Some(InputFormat::StreamJson);
-    let text = args.text.join(" ");
+    let text = joined(&args.text)?;
     if lines && text == "-" {
         let error = anyhow!("standard input has the lines of --input-format stream-json, and TEXT is `-`");
         return Err(Failure::usage(error).hint("leave TEXT out, and write a line with the prompt"));
     }
     match earlier {
-        Some(earlier) if args.text.is_empty() && args.resume.is_some() => {
-            Ok(Task::Resume(earlier.last_prompt.as_ref().map(|message| message.id)))
-        }
+        Some(earlier) if args.text.is_empty() && args.resume.is_some() => Ok(match &earlier.terms.unmet {
+            // It has done its task but for that.
+            Some(unmet) => Task::Prompt(unmet.clone()),
+            None => Task::Resume(earlier.last_prompt.as_ref().map(|message| message.id)),
+        }),
         Some(_) | None if args.text.is_empty() && lines => Ok(Task::Input),
         Some(_) | None => Ok(Task::Prompt(prompt_text(&text)?)),
     }
@@ -404,6 +411,21 @@ fn earlier(args: &RunArgs, home: &Home) -> Result<Option<TemporaryRun>, Failure>
     Ok(Some(earlier))
 }
 
+/// What a run that is resumed had to keep to. Its budget holds unless another one is given.
+fn kept(args: &mut RunArgs, earlier: Option<&TemporaryRun>) -> Result<temporary_runs::Terms, Failure> {
+    let earlier =
+        earlier.filter(|_| args.resume.is_some() && args.input_format != Some(InputFormat::StreamJson));
+    let Some(terms) = earlier.map(|earlier| earlier.terms.clone()) else {
+        return Ok(temporary_runs::Terms::default());
+    };
+    if let (None, Some(budget)) = (args.budget, &terms.budget) {
+        let budget =
+            budget.parse().map_err(|problem: String| Failure::usage(anyhow!("--budget: {problem}")))?;
+        args.budget = Some(budget);
+    }
+    Ok(terms)
+}
+
 /// Which agent in which home: a temporary one gets a home and a ledger of its own.
 fn target(
     args: &RunArgs,
@@ -442,6 +464,18 @@ fn folders(
     })?;
     let workspace = workplace::around(&current, environment.get("HOME").map(Path::new));
     execution(&workspace, cwd.unwrap_or(&current))
+}
+
+/// The words of a prompt as one text. Among others `-` would be a word, and standard input nothing.
+pub(super) fn joined(words: &[String]) -> Result<String, Failure> {
+    if words.len() > 1 && words.iter().any(|word| word == "-") {
+        let error =
+            anyhow!("`-` reads the prompt from standard input, and stands alone: other words come with it");
+        return Err(
+            Failure::usage(error).hint("(echo \"Review this:\"; git diff) | holon run -, or quote the words")
+        );
+    }
+    Ok(words.join(" "))
 }
 
 /// The prompt as it was given: on the command line, or on standard input.

@@ -18,6 +18,7 @@ use crate::live::LiveSink;
 use crate::report::Verified;
 use crate::screen::{Look, Screen};
 use crate::templates::Selector;
+use crate::temporary_runs::Terms;
 use crate::workplace::{self, WorkplaceError};
 
 /// A one-shot run: the agent, where it works, and who watches.
@@ -39,6 +40,8 @@ pub(super) struct RunRequest {
     pub(super) wait_for_tasks: bool,
     /// What has to hold before it is completed.
     pub(super) conditions: Conditions,
+    /// What is kept of that and of the budget, where the run is a temporary one.
+    pub(super) terms: Terms,
     /// What the model is shown with the prompt.
     pub(super) images: Vec<Picture>,
     /// Skills that it shall use for the prompt.
@@ -98,6 +101,17 @@ impl Task {
 }
 
 impl RunRequest {
+    /// Keeps what the run has to keep to, and what of it did not hold, for whoever resumes it.
+    pub(super) fn keep_terms(&self, unmet: Option<String>) {
+        if !self.target.is_temporary() {
+            return;
+        }
+        if let Err(error) = (Terms { unmet, ..self.terms.clone() }).keep(&self.home) {
+            let text = format!("holon: a resumed run would have no conditions, which can't be kept: {error}");
+            self.screen.warn(Look::Bad, &text);
+        }
+    }
+
     /// Whether the conditions hold, shown to who watches.
     pub(super) async fn verify(&self, answer: Option<&str>) -> Result<Verified, Failure> {
         let verified = self.conditions.verify(Path::new(&self.execution.cwd), answer).await?;

@@ -110,6 +110,9 @@ fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
             "completed" => output::hint("go on", &format!("holon run --continue={name} \"…\"")),
             WAITING_FOR_OPERATOR => output::hint("answer", &resume(&line)),
             "in_progress" => {}
+            "budget_exhausted" if run.terms.budget.is_some() => {
+                output::hint("go on", &format!("holon run --resume {name} --budget MORE"));
+            }
             _ => output::hint("go on", &format!("holon run --resume {name}")),
         }
         let run_home = quoted(&run.home.root().display().to_string());

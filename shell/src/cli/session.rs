@@ -92,6 +92,7 @@ impl Session {
         self.request.home.create()?;
         let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;
         backup::may_start(&self.request.home, false)?;
+        self.request.keep_terms(None);
         let workspace = PathBuf::from(&self.request.execution.execution_root);
         let (before, gate) = self.look(&workspace);
         // The look gets going in another thread while the ledger is opened in this one.
@@ -119,6 +120,9 @@ impl Session {
         let closed = driver.shut_down().await;
         // Only now nothing changes any more.
         let changes = Box::pin(changes(before, &workspace, tools_started)).await;
+        if let Ok(Outcome { verdict: RunVerdict::Failed, verified, .. }) = &outcome {
+            self.request.keep_terms(verified.objection().map(|unmet| texts.redact(&unmet)));
+        }
         drop(lock);
         // What broke the run says more than what broke its end.
         let outcome = outcome?;

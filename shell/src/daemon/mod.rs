@@ -21,5 +21,6 @@ pub use last_failure::{LastFailure, Phase};
 pub use look::{ProbeResult, clean, leftovers, look, sockets};
 pub use metadata::Metadata;
 pub use private::remove_drafts;
+pub(crate) use private::{read as read_private, remove as remove_private, write as write_private};
 pub use service::Unit;
 pub use token::{Token, TokenError, VARIABLE as TOKEN_VARIABLE};

@@ -14,7 +14,7 @@ use crate::home::Home;
 const BYTES: u64 = 1 << 20;
 
 /// Puts a document into a file, at once.
-pub(super) fn write(path: &Path, document: &impl Serialize) -> io::Result<()> {
+pub(crate) fn write(path: &Path, document: &impl Serialize) -> io::Result<()> {
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     let written = serde_json::to_writer_pretty(&mut file, document)
@@ -46,7 +46,7 @@ pub fn remove_drafts(home: &Home) -> io::Result<()> {
 ///
 /// # Errors
 /// What can't be read, or is something else.
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -58,7 +58,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
 }
 
 /// Takes a file away, if it is there.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),

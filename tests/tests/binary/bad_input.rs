@@ -18,6 +18,21 @@ fn no_model_unknown_provider_unknown_scenario() {
     keyless.refused(2, &["OPENAI_API_KEY"]);
 }
 
+/// What came over standard input would be missing from the prompt.
+#[test]
+fn standard_input_and_other_words() {
+    let holon = Holon::new().with("HOLON_MODEL", "scripted/hello");
+    let says = ["`-` reads the prompt from standard input", "alone", "| holon run -"];
+    for command in [&["run"][..], &["prompt"], &["answer", "main"]] {
+        for words in [["-", "Review this"], ["Review this", "-"]] {
+            holon.run_with_input(&[command, &words].concat(), b"a diff").refused(2, &says);
+        }
+    }
+    // A word of a prompt that is one argument is no name of standard input.
+    let ended = holon.run_with_input(&["run", "-q", "a - b"], b"");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
 #[test]
 fn a_model_that_the_server_does_not_know() {
     let provider = Provider::start([fails(404, r#"{"error":{"message":"model 'x' not found"}}"#)]);

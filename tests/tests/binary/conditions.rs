@@ -71,6 +71,33 @@ fn a_check_decides_whether_a_run_is_completed() {
 }
 
 #[test]
+fn a_run_that_did_not_meet_its_conditions_is_resumed_with_them() {
+    let repair = json!({ "cmd": "echo good > result", "login": false });
+    let answer = r#"{"risk":"low"}"#;
+    let (holon, provider) =
+        holon(vec![says("Done."), says("Done."), calls(&[("ExecCommand", repair)]), says(answer)]);
+    holon.file("schema.json", SCHEMA);
+    let terms = ["--check", "grep good result", "--output-schema", "schema.json", "--budget", "1m tokens"];
+    let failed = holon.run(&[&["run", "--tries", "1"], &terms[..], &["make it"]].concat());
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let shown = |name: &str| holon.run(&["runs", "show", name, "--json"]).json()["state"].clone();
+    let runs = holon.run(&["runs", "list", "--json"]).json()["runs"].clone();
+    let name = runs[0]["run"].as_str().expect("a run");
+    assert_eq!((&runs[0]["state"], &shown(name)), (&json!("failed"), &json!("failed")));
+    let hint = format!("holon run --resume {name}");
+    assert!(failed.stderr.contains(&hint), "{failed:?}");
+    std::fs::remove_file(holon.work().join("schema.json")).unwrap();
+    let resumed = holon.run(&["run", "-q", "--resume", name]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "{\"risk\":\"low\"}\n"), "{resumed:?}");
+    let told = provider.requests()[2].to_string();
+    for text in ["The task is not done", "grep good result", "valid against this JSON"] {
+        assert!(told.contains(text), "{text}: {told}");
+    }
+    assert_eq!(shown(name), "completed");
+    holon.run(&["run", "--resume", name]).refused(4, &["nothing to resume"]);
+}
+
+#[test]
 fn the_conditions_hold_for_a_run_with_an_agent_of_the_runtime_too() {
     let daemon = Daemon::new(&Provider::start(vec![says("no"), says(r#"{"risk":"high"}"#)]));
     daemon.start();
@@ -93,7 +120,12 @@ fn a_budget_ends_the_run() {
     let ended = holon.run(&["run", "--budget", "1 tokens", "go"]);
     ended.refused(8, &["--budget (1 tokens) is exhausted", "raise --budget"]);
     assert!(!ended.stderr.contains("runtime_tokens"), "{ended:?}");
+    assert!(ended.stderr.contains("--budget MORE"), "{ended:?}");
     let before = provider.requests().len();
+    let name = holon.run(&["runs", "list", "--json"]).json()["runs"][0]["run"].clone();
+    let again = holon.run(&["run", "--resume", name.as_str().expect("a run")]);
+    again.refused(8, &["--budget (1 tokens) is exhausted", "--budget MORE"]);
+    assert_eq!(provider.requests().len(), before, "its budget still holds");
     holon.run(&["run", "--budget", "0.50", "go"]).refused(2, &["local/test has no price", "tokens"]);
     holon.run(&["run", "--budget", "lots", "go"]).refused(2, &["expected dollars"]);
     assert_eq!(provider.requests().len(), before);
