@@ -114,7 +114,7 @@ impl Hosted {
     /// A ledger that can't be opened, or an agent that can't be made.
     pub(super) async fn start(place: Place<'_>, effective: Effective) -> Result<Self, Failure> {
         let Place { home, own, environment, ledger, listen, metadata, triggers, shutdown, node } = place;
-        let Effective { setup, endpoint, webhook_key, own_token, fingerprint: _ } = effective;
+        let Effective { setup, endpoint, webhook_key, own_token, fingerprint: _, options: _ } = effective;
         let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
         remove_leftovers(own, &templates);
         let confinement = setup.confinement.clone();

@@ -53,7 +53,10 @@ impl Server {
         let addresses = Addresses::take(&endpoint, by_choice)?;
         reached(Point::SocketClaimed);
         let among_commands = effective.setup.confinement.as_ref().is_some_and(Confinement::has_network);
-        let metadata = metadata(home, &endpoint, addresses.listen, effective.fingerprint.clone())?;
+        let metadata = Metadata {
+            options: effective.options.clone(),
+            ..metadata(home, &endpoint, addresses.listen, effective.fingerprint.clone())?
+        };
         let shutdown = Shutdown::default();
         let place = Place {
             home,

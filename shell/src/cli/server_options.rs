@@ -6,9 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use holon_platform::Environment;
 
+use super::exit::Exit;
 use super::output::Failure;
 use super::setup::{self, Setup};
 use crate::daemon::{Endpoint, Fingerprint, TOKEN_VARIABLE, Token};
@@ -45,6 +46,14 @@ pub(super) struct ServerOptions {
     accept_restored: bool,
 }
 
+/// Options as a process keeps them for the next one.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Kept {
+    #[command(flatten)]
+    options: ServerOptions,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Who {
     Local,
@@ -71,6 +80,8 @@ pub(super) struct Effective {
     pub(super) fingerprint: Fingerprint,
     /// With which webhooks have to be signed.
     pub(super) webhook_key: Option<String>,
+    /// The options among that, as a later process can be given them.
+    pub(super) options: Vec<String>,
     /// The token that the home has of its own, where the operator has chosen none and one may be asked for.
     pub(super) own_token: Option<Token>,
 }
@@ -106,7 +117,8 @@ impl Effective {
         let fingerprint = Fingerprint::new(&setup.settings, &endpoint, &secrets);
         let token = endpoint.token.as_ref();
         setup.secrets.extend(token.map(|token| (TOKEN_VARIABLE.to_owned(), token.expose().to_owned())));
-        Ok(Self { setup, endpoint, fingerprint, webhook_key, own_token: None })
+        let options = ServerOptions { accept_restored: false, ..options.clone() }.arguments()?;
+        Ok(Self { setup, endpoint, fingerprint, webhook_key, options, own_token: None })
     }
 
     /// The same with the secrets that the home makes for itself, which nobody is to be shown either. Only who has the
@@ -198,6 +210,33 @@ impl ServerOptions {
         Ok(arguments)
     }
 
+    /// These, and what the runtime was given that they take the place of, where they are silent on it.
+    ///
+    /// # Errors
+    /// Options of a runtime that this version does not have.
+    pub(super) fn or_kept(self, kept: &[String]) -> Result<Self, Failure> {
+        let earlier = Kept::try_parse_from(kept).map_err(|_| {
+            let error = anyhow!(
+                "the runtime was started with options that this version does not have: {}",
+                kept.join(" ")
+            );
+            Failure::new(Exit::RefusedByState, error)
+                .hint("holon daemon stop, then holon daemon start with the options of this version")
+        })?;
+        let earlier = earlier.options;
+        let (listens, parts) = (self.listen.is_some(), self.host.is_some() || self.port.is_some());
+        let has_token = self.token.is_some() || self.token_file.is_some();
+        Ok(Self {
+            access: self.access.or(earlier.access),
+            host: self.host.or(earlier.host.filter(|_| !listens)),
+            port: self.port.or(earlier.port.filter(|_| !listens)),
+            listen: self.listen.or(earlier.listen.filter(|_| !parts)),
+            advertise: self.advertise.or(earlier.advertise),
+            token_file: self.token_file.or(earlier.token_file.filter(|_| !has_token)),
+            ..self
+        })
+    }
+
     /// Whether a home may be used that was restored from a backup.
     pub(super) fn accept_restored(&self) -> bool {
         self.accept_restored
@@ -240,6 +279,23 @@ mod tests {
         let with_token = options(&["--token", "canary-0123456789"]);
         assert_eq!(with_token.arguments().ok().unwrap(), [""; 0], "others could see it there");
         assert_eq!(with_token.token(), Some("canary-0123456789"));
+    }
+
+    #[test]
+    fn what_is_not_given_again_stays() {
+        let both = |given: &[&str], kept: &[&str]| {
+            let kept: Vec<String> = kept.iter().map(|word| (*word).to_owned()).collect();
+            options(given).or_kept(&kept).ok().unwrap().arguments().ok().unwrap()
+        };
+        let kept =
+            ["--access=lan", "--host=10.0.0.1", "--port=9", "--advertise=http://h:9/", "--token-file=/a/b c"];
+        assert_eq!(both(&[], &kept), kept);
+        assert_eq!(both(&["--port=8"], &kept), [kept[0], kept[1], "--port=8", kept[3], kept[4]]);
+        assert_eq!(both(&["--listen=[::1]:7"], &kept), [kept[0], "--listen=[::1]:7", kept[3], kept[4]]);
+        assert_eq!(both(&["--token=canary-0123456789"], &kept), kept[..4]);
+        assert_eq!(both(&["--host=::1"], &["--listen=[::1]:7"]), ["--host=::1"]);
+        let failure = options(&[]).or_kept(&["--newer".to_owned()]).err().unwrap();
+        assert!(failure.exit == Exit::RefusedByState && failure.error.to_string().contains("--newer"));
     }
 
     #[test]

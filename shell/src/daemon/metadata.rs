@@ -36,6 +36,9 @@ pub struct Metadata {
     pub auth: Option<String>,
     #[serde(default)]
     pub fingerprint: Option<Fingerprint>,
+    /// The options that it was started with, as arguments and without secrets: a restart uses them again.
+    #[serde(default)]
+    pub options: Vec<String>,
     /// The short name of the fingerprint, where the runtime told it instead of the file.
     #[serde(skip)]
     pub fingerprint_digest: Option<String>,
@@ -55,6 +58,7 @@ impl Metadata {
             access: None,
             auth: None,
             fingerprint: None,
+            options: Vec::new(),
             fingerprint_digest: None,
         }
     }

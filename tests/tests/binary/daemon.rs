@@ -74,6 +74,37 @@ fn another_configuration_is_refused_until_a_restart() {
     std::fs::remove_file(daemon.0.home().join("config.toml")).unwrap();
 }
 
+#[test]
+fn a_restart_keeps_how_the_runtime_was_started() {
+    let daemon = Daemon::hello();
+    let token = daemon.0.file("token", "canary-token-0123456789");
+    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let token = token.to_str().unwrap();
+    let options = ["--access", "tunnel", "--token-file", token, "--advertise", "http://h.example/"];
+    daemon.ok(&[&["daemon", "start"], &options[..]].concat());
+    let before = daemon.metadata().unwrap();
+    daemon.ok(&["daemon", "restart"]);
+    let after = daemon.metadata().unwrap();
+    assert_ne!(after["pid"], before["pid"]);
+    for key in ["access", "advertise_url", "options", "fingerprint"] {
+        assert_eq!(after[key], before[key], "{key}");
+    }
+    daemon.ok(&["daemon", "restart", "--advertise", "http://other.example/"]);
+    let changed = daemon.metadata().unwrap();
+    assert_eq!(
+        (&changed["access"], &changed["advertise_url"]),
+        (&json!("tunnel"), &json!("http://other.example/"))
+    );
+    daemon.ok(&["daemon", "stop"]);
+    // A token of the command line is kept nowhere.
+    daemon.ok(&["daemon", "start", "--token", "canary-token-9876543210"]);
+    let pid = daemon.metadata().unwrap()["pid"].clone();
+    daemon.0.run(&["daemon", "restart"]).refused(4, &["control token", "--token"]);
+    assert_eq!(daemon.metadata().unwrap()["pid"], pid);
+    daemon.ok(&["daemon", "restart", "--token", "canary-token-9876543210"]);
+    assert!(!std::fs::read_to_string(daemon.run_file("daemon.json")).unwrap().contains("canary"));
+}
+
 /// What a start would be refused for is found out while the runtime still works.
 #[test]
 fn a_restart_that_could_not_start_stops_nothing() {

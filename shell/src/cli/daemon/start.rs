@@ -94,11 +94,19 @@ fn load(daemon: &DaemonHome, args: &StartArgs) -> Result<Effective, Failure> {
         .map_err(|failure| kept(daemon, failure))
 }
 
-/// Nothing is stopped that could not be started again.
+/// Nothing is stopped that could not be started again, as it was started.
 pub(super) async fn restart(daemon: &DaemonHome, args: StartArgs) -> Result<Exit, Failure> {
-    let effective = load(daemon, &args)?;
-    match find(daemon).await? {
+    let found = find(daemon).await?;
+    let args = match &found {
         ProbeResult::Ready(metadata) => {
+            StartArgs { options: args.options.or_kept(&metadata.options)?, ..args }
+        }
+        ProbeResult::Busy { .. } | ProbeResult::Nobody => args,
+    };
+    let effective = load(daemon, &args)?;
+    match found {
+        ProbeResult::Ready(metadata) => {
+            keeps_token(&metadata, &effective)?;
             let running = (metadata.process.pid, Some(&*metadata));
             may_restart::check(daemon, &args, &effective, running).await?;
         }
@@ -110,6 +118,21 @@ pub(super) async fn restart(daemon: &DaemonHome, args: StartArgs) -> Result<Exit
     stop::end(daemon, &StopArgs { wait: args.wait, json: args.json }).await?;
     let (started, metadata) = Box::pin(begin(daemon, &args, &effective)).await?;
     tell(started, &metadata, args.json)
+}
+
+/// A control token is kept nowhere: without it the next runtime would let in whoever has the one of the home.
+fn keeps_token(running: &Metadata, effective: &Effective) -> Result<(), Failure> {
+    let lost = effective.endpoint.token.is_none()
+        && running.fingerprint.as_ref().is_some_and(|own| own.has_another_token(&effective.fingerprint));
+    if !lost {
+        return Ok(());
+    }
+    let error = anyhow!(
+        "the runtime (process {}) was started with a control token (--token, HOLON_CONTROL_TOKEN or server.token_file), and none is given now",
+        running.process.pid
+    );
+    Err(Failure::new(Exit::RefusedByState, error)
+        .hint("give it again; to go on without it: holon daemon stop, then holon daemon start"))
 }
 
 /// Starts the runtime if nobody has the home, and waits until it is ready.
