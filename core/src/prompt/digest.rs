@@ -8,10 +8,10 @@ use holon_facts::content::Text;
 use holon_facts::episode::{Digest, Done, Focus, SeenImage};
 use holon_facts::fence::{Fence, Place};
 use holon_facts::frame::Part;
-use holon_facts::tokens::estimate;
 
 use super::changes::SUMMARY_CHARS;
 use super::fence::line;
+use super::fitting::{fitting, size};
 use super::incoming::NAME_BYTES;
 use super::sections::shortened;
 use crate::agent::episode::Closed;
@@ -38,21 +38,21 @@ pub(crate) fn digests(closed: &[Arc<Closed>], fence: Fence, tokens: u64) -> Vec<
             break;
         }
         let most = if closed.summary.is_some() { TOKENS + SUMMARY } else { TOKENS };
-        let parts = one(closed, fence, left.min(most));
-        let size: u64 = parts.iter().map(Part::est_tokens).sum();
-        let Some(rest) = left.checked_sub(size) else { break };
+        let (parts, _) = fitting(left.min(most), |room| one(closed, fence, room));
+        let Some(rest) = left.checked_sub(size(&parts)) else { break };
         left = rest;
         shown.push(parts);
     }
     shown.into_iter().rev().flatten().collect()
 }
 
-fn one(Closed { id, at, digest, summary, .. }: &Closed, fence: Fence, tokens: u64) -> Vec<Part> {
+/// In about so many characters.
+fn one(Closed { id, at, digest, summary, .. }: &Closed, fence: Fence, room: u64) -> Vec<Part> {
     let heading = format!(
         "[digest of an earlier part of this conversation | {id} | closed {at} | {} turns, {} rounds | you no longer see it]\n",
         digest.turns, digest.rounds
     );
-    let room = tokens.saturating_sub(estimate(&heading)).saturating_mul(4);
+    let room = room.saturating_sub(heading.len() as u64);
     // Facts come first: of a summary there may be less.
     let summary_chars = u64::from(SUMMARY_CHARS).min(room / 2).min(summary.as_ref().map_or(0, Text::bytes));
     let mut quoted = render(digest, room.saturating_sub(summary_chars));

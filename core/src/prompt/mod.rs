@@ -6,6 +6,7 @@ pub(crate) mod conversation;
 pub(crate) mod digest;
 pub(crate) mod extended;
 pub mod fence;
+mod fitting;
 pub(crate) mod framed;
 #[cfg(test)]
 mod hostile_tests;
@@ -20,7 +21,7 @@ pub(crate) mod request_record;
 #[cfg(test)]
 pub(crate) mod reworded;
 pub(crate) mod sections;
-pub(crate) mod skills;
+pub mod skills;
 pub(crate) mod work;
 
 use alloc::vec::Vec;

@@ -81,20 +81,42 @@ pub(super) fn active(active: &[ActiveSkill]) -> Vec<Part> {
     alloc::vec![Part::Rendered(format!("{heading}{lines}"))]
 }
 
-/// A line for each skill, as far as there is room; says for how many there was.
+/// Skills of a catalogue for which its block has no space.
+pub fn unshown(catalogue: &SkillCatalogue) -> Vec<&Skill> {
+    let skills: Vec<&Skill> = catalogue.skills.iter().collect();
+    let (shown, _) = fitting(&skills);
+    skills.into_iter().zip(shown).filter(|(_, shown)| !shown).map(|(skill, _)| skill).collect()
+}
+
+/// A line for each skill, as far as there is space; for how many there was.
 fn lines(parts: &mut Vec<Part>, skills: &[&Skill]) -> usize {
-    let [long, short] = DESCRIPTIONS;
-    let all = |chars| skills.iter().map(|skill| size(skill, chars)).sum::<u64>();
-    let chars = if all(long) <= CATALOGUE_CHARS { long } else { short };
-    let mut left = CATALOGUE_CHARS;
-    for (at, skill) in skills.iter().enumerate() {
-        let Some(rest) = left.checked_sub(size(skill, chars)) else { return at };
-        left = rest;
+    let (shown, chars) = fitting(skills);
+    let mut count = 0;
+    for (skill, _) in skills.iter().zip(shown).filter(|(_, shown)| *shown) {
+        count += 1;
         parts.push(Part::Rendered(format!("- {}: ", name(skill))));
         parts.push(description(skill, chars));
         parts.push(Part::Rendered(format!(" ({})\n", path(skill))));
     }
-    skills.len()
+    count
+}
+
+/// For which skills there is space, and for how many characters of a description. Those of the workspace come before those of
+/// the agent before those of the user, and in each scope the first by name.
+fn fitting(skills: &[&Skill]) -> (Vec<bool>, u32) {
+    let [long, short] = DESCRIPTIONS;
+    let all = |chars| skills.iter().map(|skill| size(skill, chars)).sum::<u64>();
+    let chars = if all(long) <= CATALOGUE_CHARS { long } else { short };
+    let mut order: Vec<(usize, &&Skill)> = skills.iter().enumerate().collect();
+    order.sort_by_key(|(_, skill)| skill.scope);
+    let mut shown = alloc::vec![false; skills.len()];
+    let mut left = CATALOGUE_CHARS;
+    for (at, skill) in order {
+        let Some(rest) = left.checked_sub(size(skill, chars)) else { break };
+        left = rest;
+        shown[at] = true;
+    }
+    (shown, chars)
 }
 
 /// The characters of its line, at most.

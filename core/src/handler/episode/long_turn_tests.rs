@@ -68,6 +68,22 @@ fn a_turn_of_500_rounds_repeats_nothing_in_a_window_of_32_k() {
     assert!((4..=40).contains(&closes(&world)), "{}", closes(&world));
 }
 
+/// However small the window is, and whatever script the work is in.
+#[test]
+fn a_turn_of_200_rounds_comes_to_its_end_in_the_smallest_windows() {
+    for said in ["several words ", "\u{90e8}\u{7f72}\u{670d}\u{52a1}"] {
+        let mut world = working(16_384);
+        for number in 0..200 {
+            let arguments = format!(r#"{{"cmd":"step {number}; {}"}}"#, said.repeat(30));
+            world.complete("main", calls(&[("", "ExecCommand", &arguments)]));
+            world.complete("main", tool_gives(holon_facts::content::Text::short(said.repeat(60))));
+            assert!(world.agent("main").run.is_some(), "{said}: {:?}", world.briefs());
+        }
+        world.complete("main", answers("done"));
+        assert_eq!(world.agent("main").history.last_turn.as_ref().unwrap().kind, TurnKind::Completed);
+    }
+}
+
 #[test]
 fn a_thousand_compactions_repeat_nothing() {
     let (mut world, mut all) = (working(32_768), BTreeSet::new());

@@ -395,6 +395,35 @@ fn what_a_turn_has_shown_in_an_earlier_episode_is_not_put_before_what_the_next_b
     }
 }
 
+/// A Chinese character is about a token, an English one a quarter.
+#[test]
+fn digests_of_any_script_stay_within_their_part_of_the_window() {
+    let shown_of = |said: &str| {
+        let mut world = World::with_config("main", small());
+        for number in 0..4 {
+            turn(&mut world, &format!("request {number}: {}", said.repeat(60)), &said.repeat(60));
+        }
+        assert!(matches!(compact(&mut world), Compaction::Closed { .. }));
+        turn(&mut world, "and now?", "the same");
+        let frame = &last_request(&world).frame;
+        let block = frame.turn().find(|block| block.label == "earlier_episodes");
+        let block = block.unwrap_or_else(|| panic!("no digest of {said}"));
+        let text: String = block.parts.iter().map(Part::preview).collect();
+        assert!(text.contains("request 3"), "{text}");
+        block.parts.iter().map(Part::est_tokens).sum::<u64>()
+    };
+    let most = (small().context.window_tokens * 95 / 100) / 10;
+    for said in [
+        "several words ",
+        "\u{90e8}\u{7f72}\u{670d}\u{52a1}\u{5668}",
+        "0f3c",
+        "\u{43f}\u{43e}\u{433}\u{43e}\u{434}\u{430} ",
+    ] {
+        let tokens = shown_of(said);
+        assert!(tokens <= most, "{tokens} of {most}: {said}");
+    }
+}
+
 #[test]
 fn a_start_with_another_window_changes_nothing_that_an_episode_has_shown() {
     let mut world = World::with_config("main", small());

@@ -2,6 +2,7 @@
 //! never a failure of the performer.
 
 mod exec;
+mod fitting;
 mod memory;
 mod patch;
 mod root;
@@ -121,9 +122,9 @@ pub(super) async fn run(
     } else if call.tool == Tool::ViewImage {
         view_image::run(texts, settings, (agent, execution), arguments).await
     } else if call.tool == Tool::MemorySearch {
-        memory::search(memory, (agent, execution), arguments).await
+        memory::search(memory, (agent, call), arguments).await
     } else if call.tool == Tool::MemoryGet {
-        memory::get(memory, agent, arguments).await
+        memory::get(memory, (agent, call), arguments).await
     } else if call.tool == Tool::ToolSearch {
         server_search::search(settings, servers, (agent, call), arguments).await
     } else {

@@ -24,6 +24,7 @@ use holon_text::{Texts, hash};
 use serde_json::{Value, json};
 
 use super::exec::CHARACTERS_PER_TOKEN;
+use super::fitting::fitting;
 use super::{Refusal, Settings, Success};
 
 /// In the home of an agent, where what is no text is kept.
@@ -113,8 +114,8 @@ pub(in crate::perform) async fn call(
     };
     let tokens = call.output_tokens.min(settings.commands.default_tokens);
     let most = usize::try_from(tokens.saturating_mul(CHARACTERS_PER_TOKEN)).unwrap_or(usize::MAX);
-    let truncated = content.chars().count() > most;
-    let content = clip_middle(&content, most);
+    let clipped = fitting(tokens, most, |most| clip_middle(&content, most), |text| tokens::estimate(text));
+    let (truncated, content) = (clipped.len() < content.len(), clipped);
     if is_error {
         return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, content).retryable(true));
     }

@@ -1,8 +1,8 @@
 //! Output of a command, shown in a bounded text.
 
-use holon_facts::tokens;
 use holon_supervise::Kept;
 
+use super::super::fitting::{fitting, in_json};
 use super::plan::CHARACTERS_PER_TOKEN;
 
 /// A stream as the model sees it.
@@ -35,21 +35,16 @@ fn show(kept: &Kept, budget: usize) -> Shown {
 /// Room for the marker.
 const MARKER: usize = 52;
 
-/// Both streams within one budget, in characters of prose: each may use what the other leaves, and half of it in any case.
+/// Both streams within one budget, in characters of prose: each may use what the other leaves, and half of it in any case. Of
+/// listings, numbers and many scripts a token is fewer characters than of prose: as many fewer are shown.
 pub(super) fn share(stdout: &Kept, stderr: &Kept, budget: usize) -> (Shown, Shown) {
-    let budget = dense([stdout, stderr], budget);
-    let half = budget / 2;
-    let (for_out, for_err) = (budget - cost(stderr).min(half), budget - cost(stdout).min(half));
-    (show(stdout, for_out), show(stderr, for_err))
-}
-
-/// Of listings, numbers and many scripts, a token is fewer characters than of prose: they get as many fewer.
-fn dense(streams: [&Kept; 2], budget: usize) -> usize {
-    let tokens: u64 =
-        streams.iter().flat_map(|kept| [&kept.head, &kept.tail]).map(|it| tokens::estimate(it)).sum();
-    let as_prose = usize::try_from(tokens.saturating_mul(CHARACTERS_PER_TOKEN)).unwrap_or(usize::MAX);
-    let characters: usize = streams.into_iter().map(cost).sum();
-    if as_prose <= characters { budget } else { budget.saturating_mul(characters) / as_prose }
+    let (out, err) = (cost(stdout), cost(stderr));
+    let shown = |budget: usize| {
+        let half = budget / 2;
+        (show(stdout, budget - err.min(half)), show(stderr, budget - out.min(half)))
+    };
+    let tokens_of = |(out, err): &(Shown, Shown)| in_json(&out.text).saturating_add(in_json(&err.text));
+    fitting(budget as u64 / CHARACTERS_PER_TOKEN, budget, shown, tokens_of)
 }
 
 /// Characters that a character takes inside a JSON string.
@@ -81,6 +76,8 @@ fn start_within(text: &str, room: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use holon_facts::tokens;
+
     use super::*;
 
     #[test]
