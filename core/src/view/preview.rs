@@ -10,6 +10,7 @@ use holon_facts::message::{Ingress, Message};
 use holon_facts::model::{Item, ModelRequest};
 use holon_facts::outcome::LoadedContext;
 use holon_facts::reject::Reject;
+use holon_facts::time::Wall;
 
 use super::View;
 use super::past::{self, Behind, Rendered};
@@ -32,27 +33,27 @@ impl View<'_> {
         context: &LoadedContext,
         ingress: Ingress,
     ) -> Result<Rendered, Reject> {
-        self.preview_under(self.host.config(), id, context, ingress)
+        self.preview_under((self.host.config(), self.host.facts().now), id, context, ingress)
     }
 
-    /// The same under another configuration.
+    /// The same under another configuration, and at a time that may be later than that of the newest step.
     ///
     /// # Errors
     /// Likewise.
     pub fn preview_under(
         &self,
-        config: &Config,
+        (config, now): (&Config, Wall),
         id: &AgentId,
         context: &LoadedContext,
         ingress: Ingress,
     ) -> Result<Rendered, Reject> {
         let agent = self.host.agent(id).ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?;
-        let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
+        let message = Message::admit(agent.next.message, now, ingress)?;
         let models = model::chain(agent, config);
         let window = Window::of_chain(config, &models);
         let servers = agent.servers.newest().cloned();
         let tools = window.offers((&agent.spec, &models), config, servers.as_deref(), &agent.tools_offered);
-        let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
+        let beginning = Beginning::new(agent, (config, now), &models, &tools, true);
         let closes = agent.episodes.boundary(&beginning);
         let goes_on = agent.episodes.open.is_some() && closes.is_none();
         let standing = Standing::read(agent, context);
@@ -99,6 +100,7 @@ mod tests {
     use holon_facts::outcome::Outcome;
     use holon_facts::time::Millis;
 
+    use crate::input::Input;
     use crate::testing::{World, agent, answers, context, prompt};
 
     /// Without tags: no fence carries one that any turn will have.
@@ -112,12 +114,20 @@ mod tests {
     fn it_is_what_the_next_turn_asks_and_changes_nothing() {
         let mut world = World::with_agent("main");
         let main = agent("main");
+        // More episodes than a request has digests.
+        for _ in 0..10 {
+            world.admit("main", prompt("before"));
+            world.complete("main", context());
+            world.complete("main", answers("done"));
+            world.ask(|reply| Input::Compact { agent: agent("main"), reply });
+        }
         for rests in [Millis(0), Millis::minutes(1), Millis::hours(2)] {
-            world.pass(rests);
             let Outcome::Context { context: read } = context() else { panic!("a context") };
             let before = world.host.view().agent(&main).cloned();
-            let preview = world.host.view().preview(&main, &read, prompt("now")).unwrap();
+            let (view, at) = (world.host.view(), world.now.wall.after(rests));
+            let preview = view.preview_under((view.config(), at), &main, &read, prompt("now")).unwrap();
             assert_eq!(world.host.view().agent(&main).cloned(), before);
+            world.pass(rests);
             world.admit("main", prompt("now"));
             world.complete("main", context());
             let request = world.requests.last().unwrap();

@@ -450,11 +450,14 @@ impl Episodes {
             let changes = Changes { summary: open.summary.clone(), work, standing };
             return Preview { head: open.head.clone(), turns: open.turns.clone(), changes };
         }
-        let mut digests = self.that_matter(now.focus);
-        digests.extend(self.open.as_ref().map(|open| {
-            let (id, digest, summary) = (open.id, digest(agent, open), open.inherited.clone());
-            Arc::new(Closed { id, boundary: EpisodeBoundary::Rest, at: turn.now, digest, summary })
-        }));
+        let mut then = self.clone();
+        let before = then.open.take().map(|open| (digest(agent, &open), open));
+        if let Some((digest, open)) = before.filter(|(digest, _)| digest.turns > 0) {
+            let (id, boundary, at) = (open.id, EpisodeBoundary::Rest, turn.now);
+            then.closed.push_back(Arc::new(Closed { id, boundary, at, digest, summary: open.inherited }));
+            then.forget();
+        }
+        let digests = then.that_matter(now.focus);
         let head = Head {
             fence: Fence::PREVIEW,
             episode: self.count.saturating_add(1),

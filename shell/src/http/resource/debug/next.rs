@@ -7,6 +7,7 @@ use holon_facts::identity::AgentSpec;
 use holon_facts::message::Ingress;
 use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::workspace::ExecutionBinding;
+use holon_platform::clock;
 
 use super::super::super::App;
 use super::super::super::failure::Failure;
@@ -36,7 +37,7 @@ pub(super) async fn prompt(app: App, agent: AgentId, asked: DebugPrompt) -> Hand
         };
         // The runtime keeps other agents in memory, and this one may be leaving it.
         view.agent(agent)?;
-        Some(view.preview_under(&config, agent, &known, ingress.clone()))
+        Some(view.preview_under((&config, clock::now().wall), agent, &known, ingress.clone()))
     };
     let Looked { seen, waits } = look(&app, &agent, preview).await?;
     let rendered = seen?;
