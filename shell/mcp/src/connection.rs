@@ -89,10 +89,13 @@ pub(crate) trait Connection: Send + Sync {
         patience: Duration,
     ) -> Answering<'_, Result<CallResult, CallError>>;
 
-    /// Whether its tools may have changed since this was asked last.
+    /// Whether its tools may have changed since they were listed.
     fn has_changed(&self) -> bool;
 
     fn is_open(&self) -> bool;
+
+    /// Whether the server is there, and knows nothing of this conversation any more: another one can begin at once.
+    fn has_expired(&self) -> bool;
 
     /// Says good-bye, and waits for whatever that takes, within bounds.
     fn close(&self) -> Answering<'_, ()>;

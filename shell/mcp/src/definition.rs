@@ -86,6 +86,15 @@ impl Definition {
         // A map with other keys than texts is the one thing that could not be written.
         hash(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
+
+    /// The same without what a program gets of the runtime's own variables: another terminal makes no other server.
+    pub(crate) fn digest_of_own(&self, inherited: &BTreeMap<String, String>) -> ContentId {
+        let mut own = self.clone();
+        if let Reach::Program { environment, .. } = &mut own.reach {
+            environment.retain(|name, value| inherited.get(name) != Some(value));
+        }
+        own.digest()
+    }
 }
 
 #[cfg(test)]
@@ -113,17 +122,27 @@ mod tests {
 
     #[test]
     fn whatever_is_changed_changes_the_digest() {
-        let program = |command: &str, value: &str| {
-            let environment = [("KEY".to_owned(), value.to_owned())].into();
+        let program = |command: &str, variables: &[(&str, &str)]| {
+            let environment =
+                variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
             let (command, args, folder) = (command.into(), Vec::new(), "/".into());
             Definition::example("files", Reach::Program { command, args, environment, folder })
         };
-        let one = program("a", "1");
-        assert_eq!(one.digest(), program("a", "1").digest());
-        for other in
-            [program("b", "1"), program("a", "2"), Definition { tools: Some(Vec::new()), ..one.clone() }]
-        {
-            assert_ne!(one.digest(), other.digest());
+        let inherited = |terminal: &str| BTreeMap::from([("TERM".to_owned(), terminal.to_owned())]);
+        let digest = |one: &Definition| one.digest_of_own(&inherited("xterm"));
+        let one = program("a", &[("KEY", "1"), ("TERM", "xterm")]);
+        assert_eq!(one.digest(), program("a", &[("KEY", "1"), ("TERM", "xterm")]).digest());
+        assert_eq!(digest(&one), digest(&program("a", &[("KEY", "1"), ("TERM", "xterm")])));
+        let elsewhere = program("a", &[("KEY", "1"), ("TERM", "dumb")]);
+        assert_eq!(digest(&one), elsewhere.digest_of_own(&inherited("dumb")));
+        for other in [
+            program("b", &[("KEY", "1"), ("TERM", "xterm")]),
+            program("a", &[("KEY", "2"), ("TERM", "xterm")]),
+            // Its owner gives it another one.
+            elsewhere,
+            Definition { tools: Some(Vec::new()), ..one.clone() },
+        ] {
+            assert!(one.digest() != other.digest() && digest(&one) != digest(&other));
         }
     }
 }

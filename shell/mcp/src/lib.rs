@@ -7,6 +7,7 @@
 #![cfg_attr(not(feature = "login"), expect(dead_code, reason = "the protocol and logins alone use it"))]
 
 mod approval;
+mod arguments;
 #[cfg(feature = "client")]
 mod bounded;
 mod catalogue;

@@ -1,8 +1,11 @@
 //! The protocol, by the library for it: over the pipes of a program, or over HTTP.
 
+mod answer;
+mod heard;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as Plain, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use holon_platform::spawn;
@@ -10,9 +13,9 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-    ClientCapabilities, ClientConfig, ClientRequest, ContentBlock, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationCapability, ErrorData, Implementation, InputRequest,
-    PaginatedRequestParams, ProtocolVersion, RequestId, ResourceContents, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorData, Implementation, ListToolsRequest, PaginatedRequestParams,
+    ProtocolVersion, RequestId, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RunningService,
@@ -25,14 +28,17 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
+use self::answer::{page, question, result};
+use self::heard::Heard;
 use crate::bounded::{BoundedLines, MESSAGE_BYTES};
-use crate::connection::{Answering, CallError, CallResult, Connection, Part, Tool};
+use crate::connection::{Answering, CallError, CallResult, Connection, Tool};
 use crate::definition::Revision;
 use crate::log::Log;
 use crate::logins::Login;
 use crate::process::{Process, ProcessHandle};
-use crate::unreached::unreached;
+use crate::unreached::{has_expired, unreached, was_not_sent};
 
 /// Most tools of a list: a server that always has one more page is not followed for ever.
 const MOST_LISTED: usize = 1_000;
@@ -42,11 +48,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 const CLOSED: &str = "the server has closed the connection";
 /// It lets nobody in who has not said who it is.
 const WANTS_LOGIN: &str = "the server wants a login (`holon mcp login`) or a credential";
-/// Questions that are kept until the next result, and characters of one.
-const QUESTIONS: usize = 8;
-const QUESTION_CHARS: usize = 1_000;
 /// A good-bye takes no longer.
 const CLOSE: Duration = Duration::from_secs(2);
+/// Nor does a notice. A program that does not take one by then reads nothing any more.
+const NOTICE: Duration = Duration::from_secs(2);
 
 /// What is agreed on with a server.
 #[derive(Debug, Clone, Copy)]
@@ -62,53 +67,12 @@ struct Handler {
     terms: Terms,
 }
 
-/// What a server has said of its own accord.
-#[derive(Clone, Default)]
-struct Heard {
-    changed: Arc<AtomicBool>,
-    /// What it has asked its user since the last result.
-    questions: Arc<Plain<Vec<String>>>,
-}
-
-impl Heard {
-    fn asks(&self, question: String) {
-        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
-        if questions.len() < QUESTIONS {
-            questions.push(question.chars().take(QUESTION_CHARS).collect());
-        }
-    }
-
-    /// A result with what was asked meanwhile.
-    fn with_questions(&self, mut result: CallResult) -> CallResult {
-        let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
-        result.parts.extend(questions.into_iter().map(|question| Part::Text {
-            text: format!(
-                "[the server asked its user, and nobody answered: {question}. Ask your operator where it matters, and \
-                 call it again with the answer.]"
-            ),
-        }));
-        result
-    }
-}
-
-/// What a request of a server wants to know, in words.
-fn question(request: &ElicitRequestParams) -> String {
-    match request {
-        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-            let fields: Vec<&str> = requested_schema.properties.keys().map(String::as_str).collect();
-            format!("{message} ({})", fields.join(", "))
-        }
-        ElicitRequestParams::UrlElicitationParams { message, url, .. } => format!("{message} ({url})"),
-        _ => "something that this version does not know".to_owned(),
-    }
-}
-
 impl ClientHandler for Handler {
     fn on_tool_list_changed(
         &self,
         _: NotificationContext<RoleClient>,
     ) -> impl Future<Output = ()> + Send + '_ {
-        self.heard.changed.store(true, Ordering::Relaxed);
+        self.heard.changes();
         std::future::ready(())
     }
 
@@ -118,7 +82,7 @@ impl ClientHandler for Handler {
         _: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ElicitResult, ErrorData>> + Send + '_ {
         if self.terms.passes_on {
-            self.heard.asks(question(&request));
+            self.heard.asks(&question(&request));
         }
         std::future::ready(Ok(ElicitResult::new(ElicitationAction::Decline)))
     }
@@ -171,6 +135,10 @@ pub(crate) struct Client {
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     peer: Peer<RoleClient>,
     heard: Heard,
+    /// Where questions are passed on, calls come one after the other: nothing else shows whose question one is.
+    turn: Option<Mutex<()>>,
+    /// It knows nothing of the session any more.
+    expired: AtomicBool,
     /// Of a program.
     own: Option<Own>,
 }
@@ -180,6 +148,8 @@ struct Own {
     process: ProcessHandle,
     log: Log,
     exceeded: Arc<AtomicBool>,
+    /// It reads nothing any more.
+    deaf: Arc<AtomicBool>,
 }
 
 impl Own {
@@ -187,6 +157,9 @@ impl Own {
     async fn why(&self, said: String) -> String {
         if self.exceeded.load(Ordering::Relaxed) {
             return format!("the server has sent a message of more than {} MiB", MESSAGE_BYTES >> 20);
+        }
+        if self.deaf.load(Ordering::Relaxed) {
+            return "the server does not read what it is sent".to_owned();
         }
         // The end of its output comes a moment before its own.
         for _ in 0..10 {
@@ -220,7 +193,7 @@ impl Own {
 pub(crate) async fn with_program(terms: Terms, opening: Opening, process: Process) -> Result<Client, String> {
     let (handle, log) = (process.handle(), process.log);
     let lines = BoundedLines::new(process.output, MESSAGE_BYTES);
-    let own = Own { process: handle, log, exceeded: lines.exceeded() };
+    let own = Own { process: handle, log, exceeded: lines.exceeded(), deaf: Arc::default() };
     let heard = Heard::default();
     let handler = Handler { heard: heard.clone(), terms };
     match handler.serve_with_lifecycle((lines, process.input), lifecycle(terms.revision, opening)).await {
@@ -261,7 +234,7 @@ pub(crate) async fn over_http(
         .custom_headers(own)
         .max_sse_event_size(MESSAGE_BYTES)
         .max_json_response_size(MESSAGE_BYTES)
-        // A request is sent once: what a session that has ended did with it is not known.
+        // Another session begins with another connection.
         .reinit_on_expired_session(false);
     match greeted(terms, Opening::Discovery, (&client, &config), login).await? {
         // It knows nothing of the question, and does not say so.
@@ -355,7 +328,18 @@ pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
 
 impl Client {
     fn new(service: RunningService<RoleClient, Handler>, heard: Heard, own: Option<Own>) -> Self {
-        Self { peer: service.peer().clone(), service: Mutex::new(Some(service)), heard, own }
+        let peer = service.peer().clone();
+        let turn = service.service().terms.passes_on.then(Mutex::default);
+        let reports = peer.peer_info().is_some_and(|about| {
+            let tools = about.capabilities.tools.as_ref();
+            about.protocol_version == ProtocolVersion::V_2026_07_28
+                && tools.is_some_and(|tools| tools.list_changed == Some(true))
+        });
+        if reports {
+            drop(spawn::task(heard.clone().listen(peer.clone())));
+        }
+        let (service, expired) = (Mutex::new(Some(service)), AtomicBool::new(false));
+        Self { service, peer, heard, turn, expired, own }
     }
 
     async fn failed(&self, error: ServiceError) -> CallError {
@@ -366,7 +350,12 @@ impl Client {
             return CallError::NotSent(wants_login(challenge));
         }
         if let (ServiceError::TransportSend(error), None) = (&error, &self.own) {
-            return CallError::Lost(unreached(error));
+            if has_expired(error) {
+                self.expired.store(true, Ordering::Relaxed);
+                return CallError::NotSent("the server has ended the session".to_owned());
+            }
+            let why = unreached(error);
+            return if was_not_sent(error) { CallError::NotSent(why) } else { CallError::Lost(why) };
         }
         if let ServiceError::UnexpectedResponse = error {
             return CallError::Unusable("the server answered with something that is no result".to_owned());
@@ -377,22 +366,35 @@ impl Client {
         })
     }
 
+    /// Sends a request, once, and waits for what is answered. Dropping the future cancels it.
+    async fn ask(&self, request: ClientRequest) -> Result<ServerResult, CallError> {
+        // How long is waited is decided outside: the library would wait until a notice of that is written.
+        let sent = match self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
+            Ok(sent) => sent,
+            Err(error) => return Err(self.failed(error).await),
+        };
+        let own = self.own.as_ref().map(|own| (own.process.clone(), own.deaf.clone()));
+        let mut asked = Asked { peer: Some(self.peer.clone()), id: sent.id.clone(), own };
+        let answer = sent.await_response().await;
+        asked.peer = None;
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.failed(error).await),
+        }
+    }
+
     async fn all_tools(&self) -> Result<Vec<Tool>, CallError> {
+        let change = self.heard.change();
         let (mut tools, mut cursor) = (Vec::new(), None);
         loop {
-            let asked = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let page = match self.peer.list_tools(asked).await {
-                Ok(page) => page,
-                Err(error) => return Err(self.failed(error).await),
-            };
-            tools.extend(page.tools.into_iter().map(|tool| Tool {
-                name: tool.name.into_owned(),
-                description: tool.description.unwrap_or_default().into_owned(),
-                schema: Value::Object((*tool.input_schema).clone()),
-            }));
-            cursor = page.next_cursor;
+            let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let request = ListToolsRequest { params, ..ListToolsRequest::default() };
+            let (more, next) = page(self.ask(ClientRequest::ListToolsRequest(request)).await?)?;
+            tools.extend(more);
+            cursor = next;
             if cursor.is_none() || tools.len() > MOST_LISTED {
                 tools.truncate(MOST_LISTED);
+                change.settled();
                 return Ok(tools);
             }
         }
@@ -407,25 +409,27 @@ impl Client {
         if !self.is_open() {
             return Err(CallError::NotSent("the server is gone".to_owned()));
         }
+        let turn = match &self.turn {
+            None => None,
+            Some(turn) => Some(timeout(patience, turn.lock()).await.map_err(|_| {
+                let waited = patience.as_millis();
+                CallError::NotSent(format!("other calls of the server have not ended within {waited} ms"))
+            })?),
+        };
+        // Of a call that nobody waits for any more.
+        drop(self.heard.questions());
         let asked = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(asked));
-        let mut options = PeerRequestOptions::no_options();
-        options.timeout = Some(patience);
-        let sent = match self.peer.send_cancellable_request(request, options).await {
-            Ok(sent) => sent,
-            Err(error) => return Err(self.failed(error).await),
+        let answer = timeout(patience, self.ask(request)).await;
+        let questions = self.heard.questions();
+        drop(turn);
+        let Ok(answer) = answer else {
+            let waited = patience.as_millis();
+            return Err(CallError::Lost(format!("no answer within {waited} ms: the call was cancelled")));
         };
-        let mut asked = Asked { peer: Some(self.peer.clone()), id: sent.id.clone() };
-        let answer = sent.await_response().await;
-        asked.peer = None;
-        match answer {
-            Ok(answer) => result(answer).map(|result| self.heard.with_questions(result)),
-            Err(ServiceError::Timeout { timeout }) => Err(CallError::Lost(format!(
-                "no answer within {} ms: the call was cancelled",
-                timeout.as_millis()
-            ))),
-            Err(error) => Err(self.failed(error).await),
-        }
+        let mut result = result(answer?)?;
+        result.parts.extend(questions);
+        Ok(result)
     }
 }
 
@@ -433,49 +437,26 @@ impl Client {
 struct Asked {
     peer: Option<Peer<RoleClient>>,
     id: RequestId,
+    /// Of a program.
+    own: Option<(ProcessHandle, Arc<AtomicBool>)>,
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
         let Some(peer) = self.peer.take() else { return };
-        let params =
-            CancelledNotificationParam::new(Some(self.id.clone()), Some("nobody waits any more".to_owned()));
+        let (own, id) = (self.own.take(), self.id.clone());
+        let params = CancelledNotificationParam::new(Some(id), Some("nobody waits any more".to_owned()));
         drop(spawn::task(async move {
             // A server that is gone needs no notice.
-            peer.send_notification(CancelledNotification::new(params).into()).await.ok();
+            let notice = peer.send_notification(CancelledNotification::new(params).into());
+            let written = timeout(NOTICE, notice).await;
+            // Whatever else it is sent would wait behind this, without end.
+            if let (Err(_), Some((process, deaf))) = (written, own) {
+                deaf.store(true, Ordering::Relaxed);
+                process.cut_off();
+            }
         }));
     }
-}
-
-/// What an answer brought.
-fn result(answer: ServerResult) -> Result<CallResult, CallError> {
-    if let ServerResult::CallToolResult(result) = answer {
-        return Ok(CallResult {
-            parts: result.content.into_iter().map(part).collect(),
-            structured: result.structured_content,
-            is_error: result.is_error.unwrap_or(false),
-        });
-    }
-    if let ServerResult::EmptyResult(_) = answer {
-        return Ok(CallResult::default());
-    }
-    let what = if let ServerResult::InputRequiredResult(asked) = &answer {
-        let questions: Vec<String> =
-            asked.input_requests.iter().flat_map(|asked| asked.values()).filter_map(asks).collect();
-        let more = if questions.is_empty() { String::new() } else { format!(": {}", questions.join("; ")) };
-        let text = format!("the server asks for more input before it answers, which nobody gives here{more}");
-        return Err(CallError::Unusable(text.chars().take(QUESTION_CHARS).collect()));
-    } else if let ServerResult::CreateTaskResult(_) = answer {
-        "answers with a task instead of a result, which is not supported"
-    } else {
-        "answered with something that is no result"
-    };
-    Err(CallError::Unusable(format!("the server {what}")))
-}
-
-/// What of its user a server asks.
-fn asks(request: &InputRequest) -> Option<String> {
-    if let InputRequest::Elicitation(request) = request { Some(question(&request.params)) } else { None }
 }
 
 impl Connection for Client {
@@ -503,12 +484,16 @@ impl Connection for Client {
     }
 
     fn has_changed(&self) -> bool {
-        self.heard.changed.swap(false, Ordering::Relaxed)
+        self.heard.has_changed()
     }
 
     fn is_open(&self) -> bool {
-        let runs = self.own.as_ref().is_none_or(|own| own.process.ended().is_none());
-        runs && !self.peer.is_transport_closed()
+        let runs = |own: &Own| own.process.ended().is_none() && !own.deaf.load(Ordering::Relaxed);
+        self.own.as_ref().is_none_or(runs) && !self.peer.is_transport_closed() && !self.has_expired()
+    }
+
+    fn has_expired(&self) -> bool {
+        self.expired.load(Ordering::Relaxed)
     }
 
     fn close(&self) -> Answering<'_, ()> {
@@ -518,78 +503,13 @@ impl Connection for Client {
                 service.close_with_timeout(CLOSE).await.ok();
             }
             if let Some(own) = &self.own {
+                // Whoever waits to write to it would keep its input open.
+                own.process.cut_off();
                 own.process.over().await;
             }
         })
     }
 }
 
-/// A part of a result as it is passed on.
-fn part(block: ContentBlock) -> Part {
-    match block {
-        ContentBlock::Text(text) => Part::Text { text: text.text },
-        ContentBlock::Image(image) => Part::Blob { media_type: image.mime_type, base64: image.data },
-        ContentBlock::Audio(audio) => Part::Blob { media_type: audio.mime_type, base64: audio.data },
-        ContentBlock::Resource(embedded) => match embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => Part::Text { text },
-            ResourceContents::BlobResourceContents { blob, mime_type, .. } => Part::Blob {
-                media_type: mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
-                base64: blob,
-            },
-            _ => unknown(),
-        },
-        ContentBlock::ResourceLink(link) => Part::Link { uri: link.uri, name: link.name },
-        _ => unknown(),
-    }
-}
-
-/// A part of a kind that came later than this build.
-fn unknown() -> Part {
-    Part::Text { text: "[a part of a kind that this version does not know]".to_owned() }
-}
-
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
-
-    use super::*;
-    use crate::definition::{Definition, Reach};
-    use crate::logins::Logins;
-
-    #[tokio::test]
-    async fn secret_headers_do_not_follow_a_redirect() {
-        let bound = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (server, elsewhere) = (bound().await, bound().await);
-        let of = |listener: &TcpListener| format!("http://{}/mcp", listener.local_addr().unwrap());
-        let (url, to) = (of(&server), of(&elsewhere));
-        let answer = format!(
-            "HTTP/1.1 307 Temporary Redirect\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-        );
-        drop(spawn::task(async move {
-            while let Ok((mut stream, _)) = server.accept().await {
-                let read = stream.read(&mut [0; 16 << 10]).await.unwrap();
-                assert!(read > 0);
-                stream.write_all(answer.as_bytes()).await.unwrap();
-            }
-        }));
-        let headers = BTreeMap::from([("x-api-key".to_owned(), "a secret".to_owned())]);
-        let reach = Reach::Address { url: url.clone(), headers: headers.clone() };
-        let folder = tempfile::tempdir().unwrap();
-        let login = Logins::of(folder.path()).of_server(&Definition::example("moved", reach)).unwrap();
-        let terms = Terms { revision: Revision::Newest, passes_on: false };
-        let problem = tokio::select! {
-            greeted = over_http(terms, &url, &headers, &login) => greeted.err().unwrap(),
-            accepted = elsewhere.accept() => panic!("the redirect was followed: {accepted:?}"),
-        };
-        assert!(problem.contains(&format!("it leads to {to}; redirects are not followed")), "{problem}");
-    }
-
-    #[test]
-    fn the_scope_that_is_wanted_is_named() {
-        assert_eq!(wants_login("Bearer resource_metadata=\"https://a.example\""), WANTS_LOGIN);
-        let wider =
-            wants_login("Bearer error=\"insufficient_scope\", scope=\"read write\", resource_metadata=\"x\"");
-        assert_eq!(wider, format!("{WANTS_LOGIN}, with the scope \"read write\" (--scope)"));
-    }
-}
+mod tests;

@@ -9,10 +9,24 @@ use crate::protocol::with_causes;
 
 /// What happened below the transport.
 pub(crate) fn unreached(error: &DynamicTransportError) -> String {
-    match error.error.downcast_ref() {
+    match http(error) {
         Some(StreamableHttpError::Client(request)) => of_request(request),
         Some(_) | None => with_causes(&*error.error),
     }
+}
+
+/// Whether the server does not know the session any more: the request was not carried out.
+pub(crate) fn has_expired(error: &DynamicTransportError) -> bool {
+    matches!(http(error), Some(StreamableHttpError::SessionExpired))
+}
+
+/// Whether nobody took the connection: the request was not sent.
+pub(crate) fn was_not_sent(error: &DynamicTransportError) -> bool {
+    matches!(http(error), Some(StreamableHttpError::Client(request)) if request.is_connect())
+}
+
+fn http(error: &DynamicTransportError) -> Option<&StreamableHttpError<reqwest::Error>> {
+    error.error.downcast_ref()
 }
 
 fn of_request(error: &reqwest::Error) -> String {
@@ -51,5 +65,6 @@ mod tests {
         let error: Box<dyn Error + Send + Sync> = Box::new(StreamableHttpError::Client(refused));
         let error = DynamicTransportError::from_parts("rmcp::transport", TypeId::of::<()>(), error);
         assert_eq!(unreached(&error), format!("{url} can't be reached: connection refused"));
+        assert!(was_not_sent(&error) && !has_expired(&error));
     }
 }

@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
 
-use super::{Host, Listed, ServerState, Unavailable, backoff, check, unavailable};
+use super::{Host, Listed, ServerState, Unavailable, backoff, unavailable};
 use crate::approval::{self, Approvals};
+use crate::arguments::checked;
 use crate::connection::{CallError, CallResult, Connection};
 use crate::definition::Definition;
 use crate::listing::Listing;
@@ -20,6 +21,8 @@ use crate::listing::Listing;
 const WAIT_FOR_START: Millis = Millis(1_000);
 /// Why nothing is started.
 const NOT_APPROVED: &str = "an operator has to approve it: `holon mcp approve WORKSPACE NAME`";
+/// A turn that begins waits so long for the list of a server that reports a change: what it listed before is known.
+const WAIT_FOR_CHANGE: Duration = Duration::from_secs(1);
 /// A server that has ended later than that after its start was fine.
 const FINE: Millis = Millis::minutes(1);
 
@@ -29,6 +32,8 @@ pub(super) struct Slot {
     /// Held while the server is started or ended: whoever else needs it waits.
     life: Mutex<Life>,
     seen: Plain<Seen>,
+    /// What it listed last; that of all agents, where each has a server of its own.
+    listing: Known,
     starts: AtomicU64,
     calls: AtomicU64,
     failed: AtomicU64,
@@ -56,8 +61,9 @@ struct Live {
 struct Seen {
     state: Standing,
     problem: Option<String>,
-    listing: Option<Arc<Listing>>,
 }
+
+type Known = Arc<Plain<Option<Arc<Listing>>>>;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Standing {
@@ -122,12 +128,23 @@ fn lock<T>(mutex: &Plain<T>) -> MutexGuard<'_, T> {
 
 impl Slot {
     pub(super) fn new(definition: Definition, host: Host) -> Arc<Self> {
-        let listing = Listing::read(&host.folder, &definition.name, definition.digest()).map(Arc::new);
+        let digest = definition.digest_of_own(&host.variables);
+        let listing = Listing::read(&host.folder, &definition.name, digest).map(Arc::new);
+        Self::with(definition, host, Arc::new(Plain::new(listing)))
+    }
+
+    /// Another server of the same definition.
+    pub(super) fn another(&self) -> Arc<Self> {
+        Self::with(self.definition.clone(), self.host.clone(), self.listing.clone())
+    }
+
+    fn with(definition: Definition, host: Host, listing: Known) -> Arc<Self> {
         Arc::new(Self {
             definition,
             host,
             life: Mutex::default(),
-            seen: Plain::new(Seen { listing, ..Seen::default() }),
+            seen: Plain::default(),
+            listing,
             starts: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -160,19 +177,24 @@ impl Slot {
         (seen.state, seen.problem) = (state, problem);
     }
 
-    /// The tools that it is known to have: what it listed last, unless it says that they have changed, or nothing is known.
+    /// Whether it reports that its tools have changed. One that is being started lists them anyway.
+    pub(super) fn has_changed(&self) -> bool {
+        let life = self.life.try_lock();
+        life.is_ok_and(|life| life.live.as_ref().is_some_and(|live| live.connection.has_changed()))
+    }
+
+    /// The tools that it is known to have: what it listed last. It is asked where nothing is known, and for a moment where they
+    /// have changed; it goes on to answer, for the next turn.
     pub(super) async fn known_or_list(self: &Arc<Self>) -> Result<Listed, Unavailable> {
-        let known = lock(&self.seen).listing.clone();
-        let changed = match self.life.try_lock() {
-            Ok(life) => life.live.as_ref().is_some_and(|live| live.connection.has_changed()),
-            // It is being started.
-            Err(_) => false,
-        };
-        match known {
-            Some(listing) if !changed => Ok(self.offered(&listing)),
-            Some(listing) => Ok(self.list().await.unwrap_or_else(|_| self.offered(&listing))),
-            None => self.list().await,
+        let Some(known) = lock(&self.listing).clone() else { return self.list().await };
+        if self.has_changed() {
+            let slot = self.clone();
+            let listed = timeout(WAIT_FOR_CHANGE, spawn::task(async move { slot.list().await })).await;
+            if let Ok(Ok(Ok(listed))) = listed {
+                return Ok(listed);
+            }
         }
+        Ok(self.offered(&known))
     }
 
     /// The tools that it has now.
@@ -183,7 +205,7 @@ impl Slot {
             let _busy = Busy::with(&live);
             self.ask(&*live.connection).await.map_err(|problem| self.unavailable(&problem))?;
         }
-        let listing = lock(&self.seen).listing.clone();
+        let listing = lock(&self.listing).clone();
         listing.map(|listing| self.offered(&listing)).ok_or_else(|| self.unavailable("it lists nothing"))
     }
 
@@ -212,19 +234,14 @@ impl Slot {
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Result<CallResult, CallError> {
-        let live = self.live().await.map_err(|problem| CallError::NotSent(problem.to_string()))?;
-        let schema = lock(&self.seen).listing.as_ref().and_then(|listing| {
-            listing.tools.iter().find(|known| known.name == tool).map(|known| known.schema.clone())
-        });
-        let Some(schema) = schema else {
-            let name = &self.definition.name;
-            return Err(CallError::NoTool(format!("{name} has no tool {tool:?}")));
+        let (live, answer) = self.attempt(tool, arguments.clone()).await?;
+        // A server that has forgotten the conversation has done nothing: the call is sent in another one, once.
+        let (live, answer) = match answer {
+            Err(CallError::NotSent(_)) if live.connection.has_expired() => {
+                self.attempt(tool, arguments).await?
+            }
+            answer => (live, answer),
         };
-        check(&schema, &arguments)?;
-        let busy = Busy::with(&live);
-        let patience = Duration::from_millis(self.definition.call_timeout.0);
-        let answer = live.connection.call(tool, arguments, patience).await;
-        drop(busy);
         match &answer {
             // One that is slow is there still.
             Err(CallError::Lost(why)) if !live.connection.is_open() => self.lost(&live, why).await,
@@ -232,6 +249,28 @@ impl Slot {
             Ok(_) => self.life.lock().await.failures = 0,
         }
         answer
+    }
+
+    /// What came of a call, and of which connection.
+    async fn attempt(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<(Arc<Live>, Result<CallResult, CallError>), CallError> {
+        let live = self.live().await.map_err(|problem| CallError::NotSent(problem.to_string()))?;
+        let schema = lock(&self.listing).as_ref().and_then(|listing| {
+            listing.tools.iter().find(|known| known.name == tool).map(|known| known.schema.clone())
+        });
+        let Some(schema) = schema else {
+            let name = &self.definition.name;
+            return Err(CallError::NoTool(format!("{name} has no tool {tool:?}")));
+        };
+        checked(schema, &arguments).await?;
+        let busy = Busy::with(&live);
+        let patience = Duration::from_millis(self.definition.call_timeout.0);
+        let answer = live.connection.call(tool, arguments, patience).await;
+        drop(busy);
+        Ok((live, answer))
     }
 
     /// The server, started where it does not run.
@@ -248,7 +287,11 @@ impl Slot {
             if live.connection.is_open() {
                 return Ok(live);
             }
-            self.gone(&mut life, &live, "the server has ended");
+            if live.connection.has_expired() {
+                life.live = None;
+            } else {
+                self.gone(&mut life, &live, "the server has ended");
+            }
             live.connection.close().await;
         }
         let wait = life.again.map_or(Millis(0), |again| clock::now().mono.until(again));
@@ -294,7 +337,7 @@ impl Slot {
 
     /// Starts it, agrees on a revision, and asks for its tools.
     async fn begin(&self) -> Result<Box<dyn Connection>, String> {
-        let spoke = lock(&self.seen).listing.as_ref().map(|listing| listing.revision.clone());
+        let spoke = lock(&self.listing).as_ref().map(|listing| listing.revision.clone());
         let connection = Box::pin(connect(&self.definition, &self.host, spoke.as_deref())).await?;
         self.ask(&*connection).await?;
         Ok(connection)
@@ -308,10 +351,11 @@ impl Slot {
             Err(_) => return Err(format!("it has not listed its tools within {} ms", patience.as_millis())),
         };
         let (revision, server) = (connection.revision(), connection.server());
-        let listing = Listing { definition: self.definition.digest(), revision, server, tools };
+        let definition = self.definition.digest_of_own(&self.host.variables);
+        let listing = Listing { definition, revision, server, tools };
         // Where it can't be kept it is asked for again at the next start.
         listing.write(&self.host.folder, &self.definition.name).ok();
-        lock(&self.seen).listing = Some(Arc::new(listing));
+        *lock(&self.listing) = Some(Arc::new(listing));
         Ok(())
     }
 
