@@ -83,6 +83,11 @@ impl Message {
             }
             Err(error) => return invalid(Value::Null, Error::parse(format!("this is no JSON: {error}"))),
         };
+        let has = |member| message.contains_key(member);
+        // Also one that is broken, or to a request whose id nobody could read: an answer to it would be answered again.
+        if !has("method") && (has("result") || has("error")) {
+            return Self::Response;
+        }
         let id = match message.remove("id") {
             Some(id @ (Value::String(_) | Value::Number(_))) => Some(id),
             None => None,
@@ -99,9 +104,6 @@ impl Message {
         match (message.remove("method"), id) {
             (Some(Value::String(method)), Some(id)) => Self::Request { id, method, params },
             (Some(Value::String(method)), None) => Self::Notification { method, params },
-            (None, Some(_)) if message.contains_key("result") || message.contains_key("error") => {
-                Self::Response
-            }
             (_, id) => {
                 let error = Error::invalid_request("method: expected the name of one");
                 invalid(id.unwrap_or_default(), error)
@@ -135,7 +137,13 @@ mod tests {
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1}}"#), request);
         let notification = Message::Notification { method, params: json!({}) };
         assert_eq!(read(r#"{"jsonrpc":"2.0","method":"ping"}"#), notification);
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":"x","result":{}}"#), Message::Response);
+        for response in [
+            r#"{"jsonrpc":"2.0","id":"x","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#,
+            r#"{"error":{"code":-32600}}"#,
+        ] {
+            assert_eq!(read(response), Message::Response, "{response}");
+        }
         for (text, code, id) in [
             ("{", -32_700, Value::Null),
             ("[]", -32_600, Value::Null),
