@@ -18,8 +18,8 @@ pub struct Server<C>(Arc<Parts<C>>);
 struct Parts<C> {
     runtime: C,
     read_only: bool,
-    /// Names the conversation, which makes the ids of its requests unique; none where each request comes alone.
-    conversation: Option<String>,
+    /// Whether one client is there, that may follow resources; not where each request comes alone.
+    subscribes: bool,
     /// What the client calls itself.
     client: OnceLock<String>,
     subscriptions: Subscriptions,
@@ -33,7 +33,6 @@ pub(crate) struct Asked<'a, C> {
     pub(crate) params: &'a Value,
     /// What the client calls itself.
     pub(crate) client: &'a str,
-    conversation: Option<&'a str>,
 }
 
 impl<C> Clone for Server<C> {
@@ -44,21 +43,18 @@ impl<C> Clone for Server<C> {
 
 impl<C> Server<C> {
     /// For one client. `read_only` leaves out all tools that change something.
-    ///
-    /// # Errors
-    /// When there are no random numbers.
-    pub fn for_one(runtime: C, read_only: bool) -> std::io::Result<Self> {
-        Ok(Self::new(runtime, read_only, Some(entropy::name()?)))
+    pub fn for_one(runtime: C, read_only: bool) -> Self {
+        Self::new(runtime, read_only, true)
     }
 
     /// For requests that come alone, each with everything that it needs.
     pub fn for_all(runtime: C) -> Self {
-        Self::new(runtime, false, None)
+        Self::new(runtime, false, false)
     }
 
-    fn new(runtime: C, read_only: bool, conversation: Option<String>) -> Self {
+    fn new(runtime: C, read_only: bool, subscribes: bool) -> Self {
         let (client, subscriptions) = (OnceLock::new(), Subscriptions::default());
-        Self(Arc::new(Parts { runtime, read_only, conversation, client, subscriptions }))
+        Self(Arc::new(Parts { runtime, read_only, subscribes, client, subscriptions }))
     }
 }
 
@@ -73,9 +69,8 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
             peer: &peer,
             params: &params,
             client: known.as_deref().unwrap_or("client"),
-            conversation: self.0.conversation.as_deref(),
         };
-        let subscribes = self.0.conversation.is_some();
+        let subscribes = self.0.subscribes;
         match method.as_str() {
             "initialize" => {
                 if let Some(client) = params["clientInfo"]["name"].as_str() {
@@ -117,14 +112,11 @@ impl<C: Control + Clone + Send + Sync + 'static> Service for Server<C> {
 }
 
 impl<C: Control> Asked<'_, C> {
-    /// The idempotency key of a change: the one that was given, or that of this very request.
+    /// The idempotency key of a change: the one that was given, or a new one. The id of the request is none: ids of different
+    /// clients are equal, a client may use one again, and it may be any text.
     pub(crate) fn key(&self, given: Option<String>) -> std::io::Result<String> {
-        if let Some(given) = given {
-            return Ok(given);
-        }
-        match self.conversation {
-            Some(conversation) => Ok(format!("mcp-{conversation}-{}", self.id.to_string().trim_matches('"'))),
-            // Ids of different clients are equal.
+        match given {
+            Some(given) => Ok(given),
             None => Ok(format!("mcp-{}{}", entropy::name()?, entropy::name()?)),
         }
     }

@@ -1,6 +1,6 @@
 //! Clients that want to know when a resource has changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -76,12 +76,7 @@ impl Drop for Subscriptions {
 pub(crate) async fn listen<C: Control + Clone + Send + Sync + 'static>(
     asked: &Asked<'_, C>,
 ) -> Result<Value, Error> {
-    let wanted = asked.params["notifications"]["resourceSubscriptions"].as_array();
-    let wanted: Vec<&str> = wanted.into_iter().flatten().filter_map(Value::as_str).take(MOST).collect();
-    let known: Vec<(&str, AgentId, Part)> = wanted
-        .into_iter()
-        .filter_map(|uri| resources::of(uri).ok().map(|(agent, part)| (uri, agent, part)))
-        .collect();
+    let known = wanted(asked.params);
     let uris: Vec<&str> = known.iter().map(|(uri, ..)| *uri).collect();
     let meta = json!({ SUBSCRIPTION: asked.id });
     let accepted = json!({ "notifications": { "resourceSubscriptions": uris }, "_meta": meta });
@@ -102,6 +97,15 @@ pub(crate) async fn listen<C: Control + Clone + Send + Sync + 'static>(
         drop(task.await);
     }
     Ok(json!({ "resultType": "complete", "_meta": meta }))
+}
+
+/// The resources that are wanted, each once; what is none is left out.
+fn wanted(params: &Value) -> Vec<(&str, AgentId, Part)> {
+    let wanted = params["notifications"]["resourceSubscriptions"].as_array();
+    let mut named = BTreeSet::new();
+    let each = wanted.into_iter().flatten().filter_map(Value::as_str).filter(|uri| named.insert(*uri));
+    let known = each.take(MOST).filter_map(|uri| Some((uri, resources::of(uri).ok()?)));
+    known.map(|(uri, (agent, part))| (uri, agent, part)).collect()
 }
 
 /// Notifies of each change, until the agent can't be followed or the client is gone.
@@ -135,5 +139,20 @@ fn changes(part: Part, followed: &Followed) -> bool {
                 || event.kind == "brief_created"
                 || event.kind == "turn_terminal"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_that_is_named_twice_is_followed_once() {
+        let (main, other) = ("holon://agents/main/state", "holon://agents/other/state");
+        let params =
+            json!({ "notifications": { "resourceSubscriptions": [main, other, main, "holon://x", 7] } });
+        let uris: Vec<&str> = wanted(&params).into_iter().map(|(uri, ..)| uri).collect();
+        assert_eq!(uris, [main, other]);
+        assert!(wanted(&json!({})).is_empty());
     }
 }

@@ -213,6 +213,22 @@ fn a_prompt_counts_once_although_the_runtime_is_killed() {
 }
 
 #[test]
+fn each_prompt_counts_whatever_the_id_of_its_request() {
+    let daemon = Daemon::new(&Provider::answering(|_| says("Done.")));
+    daemon.start();
+    let mut client = Client::of(&daemon, &[]);
+    let params = json!({ "name": "prompt_agent", "arguments": { "text": "go" } });
+    for id in [json!("70"), json!(70), json!("ü"), json!("x".repeat(2_000))] {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        client.lines.send(&request);
+        let told = client.lines.until("answer", |line| line["id"] == id)["result"].take();
+        assert_eq!(told["structuredContent"]["duplicate"], false, "{told}");
+    }
+    assert_eq!(daemon.events_of("message_admitted"), 4);
+    assert_eq!(client.lines.end(), Some(0));
+}
+
+#[test]
 fn progress_is_shown_and_a_wait_is_cancelled() {
     let slow = Reply::Late(Duration::from_secs(2), Box::new(says("Looked.")));
     let provider =
@@ -292,7 +308,7 @@ fn resources_are_followed_over_http_as_a_stream() {
     daemon.start();
     daemon.ok(&["prompt", "--wait", "-q", "first"]);
     let ask = |accept: &str| {
-        let uris = ["holon://agents/main/briefs", "holon://nothing"];
+        let uris = ["holon://agents/main/briefs", "holon://nothing", "holon://agents/main/briefs"];
         let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
         let params = json!({ "notifications": { "resourceSubscriptions": uris }, "_meta": meta });
         let call = json!({ "jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params });

@@ -20,5 +20,5 @@ pub(in crate::cli) struct ServeArgs {
 
 pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Failure> {
     let ServeArgs { read_only, start } = args;
-    ClientContext::serve_lines(home, start, move |runtime| Server::for_one(runtime, read_only))
+    ClientContext::serve_lines(home, start, move |runtime| Ok(Server::for_one(runtime, read_only)))
 }
