@@ -1,6 +1,7 @@
 //! `holon mcp approve` and `revoke`: which servers that workspaces propose may be used.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -9,10 +10,11 @@ use holon_mcp::{Approvals, Definition, PROPOSALS, Proposal, Proposed, Reach, Sta
 use holon_platform::{Environment, clock};
 use holon_text::nearest::did_you_mean;
 
-use super::Printed;
 use super::change::Shown;
+use super::{Printed, harmless_line};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
+use crate::cli::terminal;
 use crate::home::Home;
 use crate::settings::{passed, quoted};
 use crate::workplace;
@@ -59,7 +61,8 @@ fn anchor(folder: &Path, environment: &Environment) -> Result<PathBuf, Failure> 
 }
 
 pub(super) fn approve(home: &Home, environment: &Environment, args: &ProposalArgs) -> Result<Exit, Failure> {
-    // Whoever may use a server is not who decides that it may be used.
+    // Whoever may use a server is not who decides that it may be used. This is against mistakes: what holds is that commands
+    // that are held back can't write into the home.
     if environment.get("HOLON_RUNTIME").is_some() {
         return Err(Failure::new(
             Exit::RefusedByState,
@@ -76,43 +79,61 @@ pub(super) fn approve(home: &Home, environment: &Environment, args: &ProposalArg
         return Err(Failure::new(Exit::NotFound, error).hint("holon mcp list"));
     };
     if let Reach::Nowhere { problem } = &proposed.reach {
+        let problem = harmless_line(problem);
         return Err(Failure::new(Exit::Failed, anyhow!("{} can't be used: {problem}", args.name)));
     }
-    Approvals::of(&home.mcp()).approve(&proposed.proposal, clock::now().wall)?;
     let definition = proposed.definition();
+    if !args.printed.json {
+        output::line(&definition.name)?;
+        for line in described(&proposed.reach, environment) {
+            output::line(&format!("  {}", harmless_line(&line)))?;
+        }
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            confirm()?;
+        }
+    }
+    // Of what was shown: the file may have changed meanwhile.
+    Approvals::of(&home.mcp()).approve(&proposed.proposal, clock::now().wall)?;
     if args.printed.json {
         let shown = Shown::of(&definition, Some(Standing::Approved));
         output::document(&serde_json::json!({ "server": shown }))?;
     } else {
         output::line(&format!("approved {}", definition.name))?;
-        for line in described(&proposed.reach, environment) {
-            output::line(&line)?;
-        }
         output::hint("try", &format!("holon mcp check {}", definition.name));
     }
     Ok(Exit::Completed)
 }
 
-/// What is started or reached; of variables and headers the names.
+/// Asks whether what was shown is approved.
+fn confirm() -> Result<(), Failure> {
+    let typed = terminal::line("Approve this server? [y/N]: ")?.to_lowercase();
+    if typed == "y" || typed == "yes" {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Interrupted, anyhow!("no yes: nothing was changed")))
+}
+
+/// Everything that a proposal has started or reached, a line for each part. What a workspace has in its file is no secret of the
+/// operator: values are shown, since a variable may decide what runs.
 fn described(reach: &Reach, environment: &Environment) -> Vec<String> {
-    let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>().join(", ");
-    let (first, second) = match reach {
-        Reach::Program { command, args, environment: variables, .. } => {
+    match reach {
+        Reach::Program { command, args, environment: variables, folder } => {
             let words = std::iter::once(command).chain(args).map(|word| quoted(word));
+            let starts = format!("starts {}", words.collect::<Vec<_>>().join(" "));
             let passed = passed(environment);
             let own = variables.iter().filter(|(name, value)| passed.get(*name) != Some(*value));
-            (
-                format!("  starts {}", words.collect::<Vec<_>>().join(" ")),
-                ("variables", names(own.map(|(name, _)| name).collect())),
-            )
+            let own =
+                own.map(|(name, value)| format!("with the variable {}={}", quoted(name), quoted(value)));
+            [starts, format!("in {}", quoted(&folder.display().to_string()))].into_iter().chain(own).collect()
         }
         Reach::Address { url, headers } => {
-            (format!("  reaches {url}"), ("headers", names(headers.keys().collect())))
+            let headers = headers
+                .iter()
+                .map(|(name, value)| format!("with the header {}: {}", quoted(name), quoted(value)));
+            std::iter::once(format!("reaches {}", quoted(url))).chain(headers).collect()
         }
-        Reach::Nowhere { problem } => (format!("  {problem}"), ("", String::new())),
-    };
-    let more = (!second.1.is_empty()).then(|| format!("  with the {} {}", second.0, second.1));
-    std::iter::once(first).chain(more).collect()
+        Reach::Nowhere { problem } => vec![problem.clone()],
+    }
 }
 
 pub(super) fn revoke(home: &Home, environment: &Environment, args: &ProposalArgs) -> Result<Exit, Failure> {
@@ -131,7 +152,8 @@ pub(super) fn revoke(home: &Home, environment: &Environment, args: &ProposalArgs
 }
 
 fn command(proposal: &Proposal) -> String {
-    format!("holon mcp approve {} {}", quoted(&proposal.workspace.display().to_string()), proposal.name)
+    let workspace = quoted(&proposal.workspace.display().to_string());
+    harmless_line(&format!("holon mcp approve {workspace} {}", quoted(&proposal.name)))
 }
 
 /// What makes it usable.
@@ -147,9 +169,42 @@ pub(super) fn not_approved(proposed: &Definition, standing: Standing) -> Failure
         Standing::Changed => "its definition has changed since it was approved",
         Standing::Proposed | Standing::Approved => "a workspace proposes it, and nobody has approved it",
     };
-    let failure = Failure::new(Exit::RefusedByState, anyhow!("{} can't be used: {why}", proposed.name));
+    let name = harmless_line(&proposed.name);
+    let failure = Failure::new(Exit::RefusedByState, anyhow!("{name} can't be used: {why}"));
     match &proposed.proposal {
         Some(proposal) => failure.hint(command(proposal)),
         None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_a_proposal_is_shown_and_nothing_in_it_acts() {
+        let environment = Environment::default();
+        let reach = Reach::Program {
+            command: "sh\u{1b}[2K".to_owned(),
+            args: vec!["-c".to_owned(), "true\n  starts nothing".to_owned()],
+            environment: [("PATH".to_owned(), "/tmp/evil:/bin".to_owned())].into(),
+            folder: PathBuf::from("/work"),
+        };
+        let lines: Vec<String> =
+            described(&reach, &environment).iter().map(|line| harmless_line(line)).collect();
+        assert_eq!(
+            lines,
+            [
+                "starts 'sh\u{fffd}[2K' -c 'true\u{fffd}  starts nothing'",
+                "in /work",
+                "with the variable PATH=/tmp/evil:/bin",
+            ]
+        );
+        let headers = [("x-key".to_owned(), "a b".to_owned())].into();
+        let reach = Reach::Address { url: "https://x/mcp".to_owned(), headers };
+        assert_eq!(
+            described(&reach, &environment),
+            ["reaches https://x/mcp", "with the header x-key: 'a b'"]
+        );
     }
 }

@@ -6,7 +6,7 @@ use holon_platform::clock;
 use holon_present as present;
 use serde::Serialize;
 
-use super::{CallArgs, CheckArgs, Known};
+use super::{CallArgs, CheckArgs, Known, harmless_line};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 
@@ -58,14 +58,15 @@ pub(super) async fn check(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
     } else {
         let rows = all.iter().map(|checked| {
             let about = match &checked.problem {
-                Some(problem) => present::one_line(problem),
+                Some(problem) => harmless_line(&present::one_line(problem)),
                 None => {
                     let version = checked.version.as_deref().unwrap_or("a server without a name");
                     let revision = checked.revision.as_deref().unwrap_or_default();
-                    format!(
+                    let about = format!(
                         "{version}, revision {revision}, {} tools, {} ms",
                         checked.tools, checked.start_ms
-                    )
+                    );
+                    harmless_line(&about)
                 }
             };
             vec![checked.server.clone(), if checked.ok { "ok" } else { "failed" }.to_owned(), about]
@@ -94,7 +95,10 @@ pub(super) async fn tools(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
         if catalogue.tools.is_empty() {
             output::line("no tools are offered")?;
         } else {
-            let row = |tool: &OfferedTool| vec![tool.name.clone(), present::one_line(&tool.description)];
+            let row = |tool: &OfferedTool| {
+                let cells = [tool.name.clone(), present::one_line(&tool.description)];
+                cells.iter().map(|cell| harmless_line(cell)).collect()
+            };
             output::list(&["TOOL", "DESCRIPTION"], catalogue.tools.iter().map(row))?;
         }
         for left in &catalogue.left_out {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use holon_mcp::{Definition, Host, Servers, Standing};
+use holon_mcp::{Definition, Host, Reach, Servers, Standing};
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
 use holon_text::{Secrets, variables};
@@ -22,6 +22,7 @@ use super::exit::Exit;
 use super::interrupts;
 use super::output::{self, Failure};
 use crate::home::Home;
+use crate::screen::harmless;
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
 use crate::settings::{Settings, find_home, passed};
@@ -121,6 +122,11 @@ pub(super) fn mcp(home: Option<PathBuf>, command: McpCommand) -> Result<Exit, Fa
     }
 }
 
+/// Text of a workspace or a server on one line of its own: nothing in it acts on a terminal, or looks like another line.
+fn harmless_line(text: &str) -> String {
+    harmless(text).replace(['\n', '\t'], "\u{fffd}")
+}
+
 /// Does something with servers that end afterwards, however it ends.
 fn with(
     home: &Home,
@@ -196,13 +202,14 @@ impl Known {
             output::hint("try", "holon mcp add NAME -- COMMAND ARGUMENTS");
         } else {
             let heads = ["SERVER", "STANDING", "KIND", "REACHED BY"];
-            let rows = shown.into_iter().map(|server| {
-                vec![server.name, server.standing.to_owned(), server.kind.to_owned(), server.reached_by]
+            let rows = shown.iter().map(|server| {
+                let cells = [server.name.as_str(), server.standing, server.kind, &server.reached_by];
+                cells.into_iter().map(harmless_line).collect()
             });
             output::list(&heads, rows)?;
-            if let Some((waiting, standing)) =
-                self.proposed.iter().find(|(_, one)| *one != Standing::Approved)
-            {
+            if let Some((waiting, standing)) = self.proposed.iter().find(|(one, standing)| {
+                *standing != Standing::Approved && !matches!(one.reach, Reach::Nowhere { .. })
+            }) {
                 approve::hint(waiting, *standing);
             }
         }
