@@ -27,10 +27,10 @@ pub(crate) struct Followed<C> {
 /// The text of a round on its way.
 #[derive(Default)]
 struct Stream {
+    /// What asks the model, if its attempt was followed from its beginning: of anything else no piece is shown, since the
+    /// record has its text as a whole.
     op: Option<OpId>,
     text: String,
-    /// Rounds that are on record: what comes late of them was shown.
-    done: Option<OpId>,
 }
 
 /// Shows what happens, until nobody wants to see it any more. A runtime that is away comes back, or its editor is told by
@@ -39,6 +39,8 @@ pub(crate) async fn follow<C: Control>(followed: Followed<C>, after: EventSeq) {
     let mut updates = Updates::new(&followed.root);
     let mut stream = Stream::default();
     loop {
+        // What came of an attempt in the meantime was missed.
+        stream.op = None;
         let cursor = *followed.shown.borrow();
         let mut events = followed.runtime.follow(&followed.agent, Some(cursor.max(after)), true);
         while let Ok(next) = events.next().await {
@@ -58,22 +60,48 @@ pub(crate) async fn follow<C: Control>(followed: Followed<C>, after: EventSeq) {
     }
 }
 
+impl Stream {
+    /// An attempt begins. Gives what was shown of one that has broken off.
+    fn begins(&mut self, op: OpId) -> String {
+        self.op = Some(op);
+        std::mem::take(&mut self.text)
+    }
+
+    /// Whether a piece is shown.
+    fn shows(&mut self, op: OpId, piece: &str) -> bool {
+        let shows = self.op == Some(op);
+        if shows {
+            self.text.push_str(piece);
+        }
+        shows
+    }
+
+    /// What of a round's text was not shown while it came.
+    fn rest(&mut self, text: &str) -> Option<String> {
+        let shown = std::mem::take(&mut self.text);
+        self.op = None;
+        match text.strip_prefix(shown.as_str()) {
+            Some("") => None,
+            Some(rest) => Some(rest.to_owned()),
+            // A piece was missed.
+            None => Some(format!("\n\n{text}")),
+        }
+    }
+}
+
 impl<C: Control> Followed<C> {
     async fn live(&self, stream: &mut Stream, kind: &str, data: Value) -> Option<()> {
         match kind {
             "live_attempt" => {
                 let LiveAttempt { op, .. } = serde_json::from_value(data).ok()?;
-                if !stream.text.is_empty() {
+                if !stream.begins(op).is_empty() {
                     // What was shown of an answer that broke off is no part of the next one.
                     self.update(&chunk("agent_message_chunk", "\n\n")).await?;
                 }
-                (stream.op, stream.text) = (Some(op), String::new());
             }
             "live_text" => {
                 let LiveText { op, text, .. } = serde_json::from_value(data).ok()?;
-                if stream.done != Some(op) {
-                    stream.op = Some(op);
-                    stream.text.push_str(&text);
+                if stream.shows(op, &text) {
                     self.update(&chunk("agent_message_chunk", &text)).await?;
                 }
             }
@@ -119,24 +147,17 @@ impl<C: Control> Followed<C> {
         for entry in page.entries.iter().filter(|entry| entry.event_seq == event.event_seq) {
             for told in updates.of(entry, index) {
                 match told {
-                    Told::Text(text) => self.rest(stream, &text).await?,
+                    Told::Text(text) => {
+                        if let Some(rest) = stream.rest(&text) {
+                            self.update(&chunk("agent_message_chunk", &rest)).await?;
+                        }
+                    }
                     Told::Update(update) => self.update(&update).await?,
                     Told::Failed(message, kind, text) => self.failures.add(message, Failure { kind, text }),
                 }
             }
         }
         Some(())
-    }
-
-    /// What of a round's text was not shown while it came.
-    async fn rest(&self, stream: &mut Stream, text: &str) -> Option<()> {
-        let shown = std::mem::take(&mut stream.text);
-        stream.done = stream.op.take();
-        match text.strip_prefix(shown.as_str()) {
-            Some("") => Some(()),
-            Some(rest) => self.update(&chunk("agent_message_chunk", rest)).await,
-            None => self.update(&chunk("agent_message_chunk", &format!("\n\n{text}"))).await,
-        }
     }
 
     async fn plan(&self) -> Option<()> {
@@ -180,5 +201,35 @@ fn index_of(event: &Event) -> Option<u32> {
         Some(failed.index)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_is_shown_once_from_wherever_it_is_followed() {
+        let mut stream = Stream::default();
+        // Followed from the middle on.
+        assert!(!stream.shows(OpId(1), "of an answer."));
+        assert_eq!(stream.rest("The end of an answer.").as_deref(), Some("The end of an answer."));
+        // From its beginning.
+        assert_eq!(stream.begins(OpId(2)), "");
+        assert!(stream.shows(OpId(2), "All ") && stream.shows(OpId(2), "of it."));
+        assert_eq!(stream.rest("All of it."), None);
+        assert!(!stream.shows(OpId(2), "of it."), "it comes late");
+        // Not to its end, since the runtime was away.
+        stream.begins(OpId(3));
+        assert!(stream.shows(OpId(3), "All "));
+        stream.op = None;
+        assert!(!stream.shows(OpId(3), "it."));
+        assert_eq!(stream.rest("All of it.").as_deref(), Some("of it."));
+        // A second attempt.
+        stream.begins(OpId(4));
+        assert!(stream.shows(OpId(4), "Brok"));
+        assert_eq!(stream.begins(OpId(4)), "Brok");
+        assert!(stream.shows(OpId(4), "Who"));
+        assert_eq!(stream.rest("Whole.").as_deref(), Some("le."));
     }
 }

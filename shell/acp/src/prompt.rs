@@ -6,6 +6,7 @@ use holon_api::{Abort, ClientError, Control, Prompt, PromptImage, PromptOutcome,
 use holon_core::view::RunVerdict;
 use holon_facts::provenance::Priority;
 use holon_facts::{AgentId, EventSeq, MessageId};
+use holon_platform::entropy;
 use holon_rpc::{Error, Peer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -40,26 +41,8 @@ async fn ended<C: Control + Clone + Send + Sync + 'static>(
     (params, peer): (&Value, &Peer),
     pending: &mut Pending,
 ) -> Result<Value, Error> {
-    let runtime = &connection.runtime;
-    let key = format!("acp-{}-{}", connection.name, pending.request.to_string().trim_matches('"'));
-    let interjects = params["_meta"]["holon"]["delivery"] == "interject";
-    let (text, images) = contents(&params["prompt"])?;
-    let prompt = Prompt {
-        text,
-        images,
-        skills: Vec::new(),
-        priority: interjects.then_some(Priority::Interject),
-        actor_id: Some("acp".to_owned()),
-        correlation_id: Some(key.clone()),
-        causation_id: None,
-    };
-    let agent = pending.agent.clone();
-    let sent = || runtime.prompt(&agent, PromptQuery::default(), prompt.clone(), Some(key.clone()));
-    let refused = |error: ClientError| {
-        let field = if error.code() == Some("invalid_body") { "prompt" } else { "sessionId" };
-        failed(&error, field)
-    };
-    let message = patiently(sent).await.map_err(refused)?.message_id;
+    let message = admitted(connection, params, pending).await?;
+    let (runtime, agent) = (&connection.runtime, pending.agent.clone());
     let mut cancelled = pending.cancelled.clone();
     let cancel = async {
         // Without a session nobody can cancel it any more.
@@ -74,7 +57,9 @@ async fn ended<C: Control + Clone + Send + Sync + 'static>(
         () = cancel => return Err(Error::failed("the wait for the prompt ended")),
     };
     // Everything that happened is shown before the response.
-    let last = patiently(|| runtime.status(&agent)).await.map_err(|error| failed(&error, "sessionId"))?;
+    let last = patiently(Instant::now(), || runtime.status(&agent))
+        .await
+        .map_err(|error| failed(&error, "sessionId"))?;
     shown(pending, last.summary.event_seq).await;
     let (outcome, waits) = outcome;
     if let Some(because) = &waits {
@@ -85,18 +70,52 @@ async fn ended<C: Control + Clone + Send + Sync + 'static>(
     stopped(pending, message, outcome.verdict, waits)
 }
 
+/// Hands a prompt to the runtime, after those of the session that came before it.
+async fn admitted<C: Control>(
+    connection: &Connection<C>,
+    params: &Value,
+    pending: &mut Pending,
+) -> Result<MessageId, Error> {
+    let since = Instant::now();
+    // The next one has its turn when this one is admitted, or has failed.
+    let mut turn = pending.turn.take();
+    if let Some(turn) = &mut turn {
+        turn.comes().await;
+    }
+    // Not the id of the request: an editor may use it again, and it may be any text.
+    let one = entropy::name().map_err(|error| Error::failed(error.to_string()))?;
+    let key = format!("acp-{}-{one}", connection.name);
+    let interjects = params["_meta"]["holon"]["delivery"] == "interject";
+    let (text, images) = contents(&params["prompt"])?;
+    let prompt = Prompt {
+        text,
+        images,
+        skills: Vec::new(),
+        priority: interjects.then_some(Priority::Interject),
+        actor_id: Some("acp".to_owned()),
+        correlation_id: Some(key.clone()),
+        causation_id: None,
+    };
+    let (runtime, agent) = (&connection.runtime, &pending.agent);
+    let sent = || runtime.prompt(agent, PromptQuery::default(), prompt.clone(), Some(key.clone()));
+    let refused = |error: ClientError| {
+        let field = if error.code() == Some("invalid_body") { "prompt" } else { "sessionId" };
+        failed(&error, field)
+    };
+    Ok(patiently(since, sent).await.map_err(refused)?.message_id)
+}
+
 /// Waits until an event was shown: not for ever, and not where nothing is shown any more.
 async fn shown(pending: &mut Pending, last: EventSeq) {
     let caught_up = pending.shown.wait_for(|seen| *seen >= last);
     drop(tokio::time::timeout(CATCH_UP, caught_up).await);
 }
 
-/// Asks again while the runtime is away.
-async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, ClientError>
+/// Asks again while the runtime is away, at least once.
+async fn patiently<T, F>(since: Instant, ask: impl Fn() -> F) -> Result<T, ClientError>
 where
     F: Future<Output = Result<T, ClientError>>,
 {
-    let since = Instant::now();
     loop {
         match ask().await {
             Err(error) if error.may_pass() && since.elapsed() < AWAY => tokio::time::sleep(PAUSE).await,
@@ -113,7 +132,7 @@ async fn outcome(
 ) -> Result<(PromptOutcome, Option<String>), ClientError> {
     let query = PromptQuery { wait: Some(WaitUntil::Turn), timeout_ms: Some(PART_MS) };
     loop {
-        let told = patiently(|| runtime.message((agent, message), query.clone())).await?;
+        let told = patiently(Instant::now(), || runtime.message((agent, message), query.clone())).await?;
         let told = told.into_reply();
         if let Some(outcome) = told.outcome {
             let waits = told.problem.filter(|_| told.ended == Some(false));

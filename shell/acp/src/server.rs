@@ -1,6 +1,6 @@
 //! Which method is answered how.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub struct Server<C>(Arc<Connection<C>>);
 /// What is known of the editor, as long as it is there.
 pub(crate) struct Connection<C> {
     pub(crate) runtime: C,
-    /// Names this connection: with the id of a request it is the key of its prompt.
+    /// Names this connection, and begins the keys of its prompts.
     pub(crate) name: String,
     /// The agent of every new session; without one each has its own.
     agent: Option<AgentId>,
@@ -85,24 +85,42 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
 
     async fn create(&self, params: &Value, peer: &Peer) -> Result<Value, Error> {
         let cwd = cwd(params)?;
-        let agent = match &self.0.agent {
-            Some(agent) => agent.clone(),
-            None => {
-                let name = entropy::name().map_err(|error| Error::failed(error.to_string()))?;
-                let agent =
-                    AgentId::new(&format!("acp-{name}")).map_err(|error| Error::failed(error.to_string()))?;
-                let wanted = CreateAgent {
-                    workspace_root: Some(cwd.to_owned()),
-                    description: Description::new("a session of an editor").ok(),
-                    ..CreateAgent::default()
-                };
-                self.0.runtime.create_agent(&agent, wanted).await.map_err(|error| failed(&error, "cwd"))?;
-                agent
-            }
+        if let Some(agent) = &self.0.agent {
+            return self.enter(agent, params, peer).await;
+        }
+        let name = entropy::name().map_err(|error| Error::failed(error.to_string()))?;
+        let agent = AgentId::new(&format!("acp-{name}")).map_err(|error| Error::failed(error.to_string()))?;
+        // An agent that has no place would be left behind: nobody knows its name.
+        self.0.sessions.reserve(&agent)?;
+        let made = self.make(&agent, cwd).await;
+        let entered = match made {
+            Ok(()) => self.enter(&agent, params, peer).await,
+            Err(error) => Err(error),
         };
-        let status = self.status(&agent).await?;
+        if entered.is_err() {
+            self.0.sessions.close(&agent);
+            // Where this fails, too, there is nothing more to do.
+            drop(self.0.runtime.control(&agent, ControlAgent { action: Action::Archive }).await);
+        }
+        entered
+    }
+
+    /// Makes the agent of a session.
+    async fn make(&self, agent: &AgentId, cwd: &str) -> Result<(), Error> {
+        let wanted = CreateAgent {
+            workspace_root: Some(cwd.to_owned()),
+            description: Description::new("a session of an editor").ok(),
+            ..CreateAgent::default()
+        };
+        let made = self.0.runtime.create_agent(agent, wanted).await;
+        made.map(drop).map_err(|error| failed(&error, "cwd"))
+    }
+
+    /// Begins a new session with an agent.
+    async fn enter(&self, agent: &AgentId, params: &Value, peer: &Peer) -> Result<Value, Error> {
+        let status = self.status(agent).await?;
         let after = status.summary.event_seq;
-        self.begin(&agent, &status, after, peer)?;
+        self.begin(agent, &status, after, peer)?;
         let options = self.options(&status).await?;
         Ok(opened(params, json!({ "sessionId": agent, "configOptions": options })))
     }
@@ -202,8 +220,8 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
         };
         let query = ListQuery { after, limit: Some(PAGE), all: false };
         let page = self.0.runtime.agents(query).await.map_err(|error| failed(&error, "cursor"))?;
-        let here = params["cwd"].as_str();
-        let sessions = page.agents.iter().filter_map(|listed| entry(listed, here));
+        let here = params["cwd"].as_str().map(really);
+        let sessions = page.agents.iter().filter_map(|listed| entry(listed, here.as_deref()));
         let mut list = json!({ "sessions": sessions.collect::<Vec<_>>() });
         if let Some(next) = &page.next {
             list["nextCursor"] = json!(next);
@@ -248,15 +266,20 @@ fn initialized() -> Value {
 }
 
 /// A session in a list.
-fn entry(listed: &Listed, here: Option<&str>) -> Option<Value> {
+fn entry(listed: &Listed, here: Option<&Path>) -> Option<Value> {
     let Listed::Agent(entry) = listed else { return None };
     let cwd = entry.execution.cwd.as_str();
-    if here.is_some_and(|here| here != cwd) {
+    if here.is_some_and(|here| here != Path::new(cwd)) {
         return None;
     }
     let label = listed.standing().map(|standing| &standing.label);
     let title = label.and_then(|label| label.description.as_ref().map(ToString::to_string));
     Some(json!({ "sessionId": entry.agent_id, "cwd": cwd, "title": title }))
+}
+
+/// A folder as agents have it: without links and a slash at its end. One that is gone is known by its name.
+fn really(folder: &str) -> PathBuf {
+    Path::new(folder).canonicalize().unwrap_or_else(|_| PathBuf::from(folder))
 }
 
 /// What is left aside is said: agents have the servers of the runtime's own settings.
@@ -292,11 +315,46 @@ pub(crate) fn invalid(field: &str, problem: &str) -> Error {
 /// Why the runtime did not do it.
 pub(crate) fn failed(error: &ClientError, field: &str) -> Error {
     let code = error.code().unwrap_or("runtime_unreachable");
-    let data = json!({ "code": code, "hint": error.hint() });
+    let mut data = json!({ "code": code, "hint": error.hint() });
     match code {
         "unknown_agent" | "invalid_workspace" | "agent_damaged" | "invalid_model" | "invalid_body" => {
+            data["field"] = field.into();
             invalid(field, &error.to_string()).with(data)
         }
         _ => Error::failed(error.to_string()).with(data),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_api::ErrorBody;
+
+    use super::*;
+
+    #[test]
+    fn what_a_runtime_does_not_take_has_its_field_and_its_code() {
+        let refused = |code: &str| {
+            let body = ErrorBody {
+                ok: false,
+                error: "no".to_owned(),
+                code: code.to_owned(),
+                hint: Some("try".to_owned()),
+                details: None,
+            };
+            failed(&ClientError::Refused { status: 409, body: Box::new(body) }, "cwd")
+        };
+        let invalid = refused("invalid_workspace");
+        let data = json!({ "field": "cwd", "code": "invalid_workspace", "hint": "try" });
+        assert_eq!((invalid.code, invalid.data), (-32_602, Some(data)));
+        let other = refused("queue_full");
+        assert_eq!((other.code, other.data), (-32_603, Some(json!({ "code": "queue_full", "hint": "try" }))));
+    }
+
+    #[test]
+    fn a_folder_is_what_it_really_is() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/../src/");
+        let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").canonicalize().unwrap();
+        assert_eq!(really(folder).as_os_str(), real.as_os_str());
+        assert_eq!(really("/no/such/folder/"), Path::new("/no/such/folder"));
     }
 }

@@ -211,9 +211,113 @@ fn cancel_ends_the_prompts_of_the_session_at_any_time() {
     });
     other.cancel(&session);
     assert_eq!(other.answer(hanging)["result"]["stopReason"], "cancelled");
+    // The protocol has a close cancel what is under way.
+    let closed = other.begin(&session, "hang five");
+    assert_eq!(other.ask("session/close", &json!({ "sessionId": session }))["result"], json!({}));
+    assert_eq!(other.answer_of_any(closed)["result"]["stopReason"], "cancelled");
+}
+
+/// As editors send them: without waiting for anything in between.
+#[test]
+fn prompts_of_a_session_have_their_turns_in_the_order_in_which_they_were_sent() {
+    let provider = Provider::answering(|_| says("Done."));
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    for round in 0..20 {
+        let session = editor.open(&daemon.0.work());
+        let mut sent: Vec<u64> = (0..3).map(|number| editor.begin(&session, &format!("p{number}"))).collect();
+        let interjected = json!({
+            "sessionId": session,
+            "prompt": [{ "type": "text", "text": "at once" }],
+            "_meta": { "holon": { "delivery": "interject" } },
+        });
+        sent.push(editor.send("session/prompt", &interjected));
+        let admitted: Vec<u64> = sent.into_iter().map(|id| message(&editor.answer_of_any(id))).collect();
+        assert!(admitted.is_sorted(), "{round}: {admitted:?}");
+    }
+}
+
+/// The number of the message that a prompt is.
+fn message(told: &Value) -> u64 {
+    let name = told["result"]["_meta"]["holon"]["message_id"].as_str();
+    let number = name.and_then(|name| name.strip_prefix("msg_")?.parse().ok());
+    number.unwrap_or_else(|| panic!("{told}"))
+}
+
+#[test]
+fn each_prompt_counts_whatever_the_id_of_its_request() {
+    let daemon = Daemon::new(&Provider::answering(|_| says("Done.")));
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+    let mut messages = std::collections::BTreeSet::new();
+    let ids = [json!("70"), json!(70), json!("\"70\""), json!("ü"), json!("a\nb"), json!("x".repeat(2_000))];
+    for id in &ids {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params });
+        editor.lines.send(&request);
+        messages.insert(message(&editor.lines.until("answer", |line| line["id"] == *id)));
+    }
+    assert_eq!(messages.len(), ids.len());
+    assert_eq!(editor.said("user_message_chunk"), "", "an editor knows what it has sent");
+}
+
+#[test]
+fn an_answer_that_is_under_way_is_shown_once_where_its_session_is_loaded() {
+    const ANSWER: &str = "An answer that takes its time, since each of its words comes by itself and late.";
+    let provider = Provider::start([says(ANSWER).dribble(Duration::from_millis(15))]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    let id = editor.begin(&session, "go");
+    editor.until_said("An");
+    let mut other = Editor::of(&daemon);
+    other.ask("session/load", &json!({ "sessionId": session, "cwd": daemon.0.work(), "mcpServers": [] }));
+    editor.answer_of_any(id);
+    other.until_said(ANSWER);
+    assert_eq!(
+        (other.said("agent_message_chunk"), editor.said("agent_message_chunk")),
+        (ANSWER.into(), ANSWER.into())
+    );
+}
+
+#[test]
+fn a_session_that_has_no_place_leaves_no_agent_behind() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let folder = daemon.0.work().canonicalize().expect("a folder");
+    let opened: Vec<String> = (0..64).map(|_| editor.open(&folder)).collect();
+    let refused = editor.ask("session/new", &json!({ "cwd": folder, "mcpServers": [] }));
+    assert_eq!(refused["error"]["code"], -32_602, "{refused}");
+    let link = daemon.0.folder().join("link");
+    std::os::unix::fs::symlink(&folder, &link).expect("a link");
+    for named in [folder.display().to_string(), format!("{}/", folder.display()), link.display().to_string()]
+    {
+        assert_eq!(editor.sessions_in(&named), opened.len(), "{named}");
+    }
+    assert_eq!(editor.ask("session/close", &json!({ "sessionId": opened[0] }))["result"], json!({}));
+    editor.open(&folder);
 }
 
 impl Editor {
+    /// How many sessions with an agent of their own work in a folder.
+    fn sessions_in(&mut self, folder: &str) -> usize {
+        let (mut count, mut cursor) = (0, Value::Null);
+        loop {
+            let page = self.ask("session/list", &json!({ "cwd": folder, "cursor": cursor }))["result"].take();
+            let ids =
+                page["sessions"].as_array().expect("a list").iter().map(|one| one["sessionId"].as_str());
+            count += ids.filter(|id| id.is_some_and(|id| id.starts_with("acp-"))).count();
+            cursor = page["nextCursor"].clone();
+            if cursor.is_null() {
+                return count;
+            }
+        }
+    }
+
     /// Also one that came while another was waited for.
     fn answer_of_any(&mut self, id: u64) -> Value {
         match self.lines.seen.iter().find(|line| line["id"] == id) {
@@ -366,12 +470,12 @@ fn what_can_not_be_meant_is_refused_by_its_field() {
     assert_eq!(editor.ask("authenticate", &json!({ "methodId": "none" }))["result"], json!({}));
     for (method, params, code, field) in [
         ("session/new", json!({ "cwd": "relative", "mcpServers": [] }), -32_602, json!("cwd")),
-        ("session/new", json!({ "cwd": "/no/such/folder", "mcpServers": [] }), -32_602, Value::Null),
+        ("session/new", json!({ "cwd": "/no/such/folder", "mcpServers": [] }), -32_602, json!("cwd")),
         (
             "session/load",
             json!({ "sessionId": "nobody", "cwd": "/", "mcpServers": [] }),
             -32_602,
-            Value::Null,
+            json!("sessionId"),
         ),
         ("session/prompt", json!({ "sessionId": "nobody", "prompt": [] }), -32_602, json!("sessionId")),
         ("session/list", json!({ "cursor": "a b" }), -32_602, json!("cursor")),
