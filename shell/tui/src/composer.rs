@@ -1,8 +1,6 @@
 //! What the operator types: text of many lines with a cursor, and what was sent before.
 
-use unicode_width::UnicodeWidthStr;
-
-use crate::text::{drawn, fitting};
+use crate::text::{drawn, fitting, width};
 
 /// Most bytes of a prompt: what the runtime takes.
 const TEXT_BYTES: usize = 1 << 20;
@@ -116,7 +114,7 @@ impl Composer {
     pub(crate) fn up(&mut self) {
         let begin = self.line_begin();
         if begin > 0 {
-            let column = self.text[begin..self.cursor].width();
+            let column = width(&self.text[begin..self.cursor]);
             self.cursor = begin - 1;
             self.move_to_column(column);
             return;
@@ -136,7 +134,7 @@ impl Composer {
     pub(crate) fn down(&mut self) {
         let end = self.line_end();
         if end < self.text.len() {
-            let column = self.text[self.line_begin()..self.cursor].width();
+            let column = width(&self.text[self.line_begin()..self.cursor]);
             self.cursor = end + 1;
             self.move_to_column(column);
             return;
@@ -176,7 +174,7 @@ impl Composer {
                 let last = end == rest.len();
                 let here = cursor.checked_sub(begin).filter(|at| *at < end || (last && *at == end));
                 if let Some(at) = here {
-                    place = (lines.len(), rest[..at].width());
+                    place = (lines.len(), width(&rest[..at]));
                 }
                 lines.push(rest[..end].to_owned());
                 (rest, begin) = (&rest[end..], begin + end);

@@ -3,12 +3,11 @@
 use holon_present::markdown::{self, Piece};
 use ratatui::style::Style;
 use ratatui::text::Span;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::model::{Anchor, Model};
 use crate::row::{Part, Row, Voice};
 use crate::style;
-use crate::text::{fitting, wrapped};
+use crate::text::{beginning, fitting, width, wrapped};
 
 /// Smallest screen on which anything is drawn, in columns and lines.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
@@ -61,16 +60,21 @@ fn broken(pieces: Vec<Piece>, columns: usize, colour: bool) -> Vec<Line> {
     for (text, style) in pieces {
         let style = style::of_piece(style, colour);
         let mut rest = text.as_str();
-        while used + rest.width() > columns {
+        loop {
             // Where nothing fits behind what is there, the next line begins.
-            let fits = used == 0
-                || rest.chars().next().and_then(|c| c.width()).unwrap_or_default() <= columns - used;
-            let end = if fits { fitting(rest, columns - used) } else { 0 };
+            let end = if used == 0 {
+                fitting(rest, columns)
+            } else {
+                beginning(rest, columns.saturating_sub(used))
+            };
+            if end == rest.len() {
+                break;
+            }
             line.push_span(Span::styled(rest[..end].to_owned(), style));
             lines.push(std::mem::take(&mut line));
             (rest, used) = (&rest[end..], 0);
         }
-        used += rest.width();
+        used += width(rest);
         line.push_span(Span::styled(rest.to_owned(), style));
     }
     lines.push(line);
@@ -81,6 +85,11 @@ fn broken(pieces: Vec<Piece>, columns: usize, colour: bool) -> Vec<Line> {
 pub(crate) fn conversation_height(model: &Model) -> usize {
     let below = composer_height(model) + 4 + usize::from(model.notice.is_some());
     usize::from(model.look.height).saturating_sub(below)
+}
+
+/// Columns and lines of a list, below its title.
+pub(crate) fn list_size(model: &Model) -> (usize, usize) {
+    (usize::from(model.look.width), conversation_height(model).saturating_sub(1))
 }
 
 pub(crate) fn composer_height(model: &Model) -> usize {
@@ -187,5 +196,27 @@ pub(crate) fn scrolled(model: &Model, up: isize) -> Option<Anchor> {
             below = height(at);
         }
     }
-    (at != last || below != 0 || model.conversation.is_cut()).then(|| Anchor { seq: rows[at].seq, below })
+    if up > 0 && !model.conversation.more {
+        // The first row is at the top of the screen, and goes no further down.
+        let (first, above) = top(&height, last, conversation_height(model));
+        if at < first || (at == first && below > above) {
+            (at, below) = (first, above);
+        }
+    }
+    // What is not durable yet may cover rows.
+    let covered = || up > 0 && !pending(model, columns).is_empty();
+    let older = at != last || below != 0 || model.conversation.is_cut() || covered();
+    older.then(|| Anchor { seq: rows[at].seq, below })
+}
+
+/// The row at the bottom of a screen that begins with the first one, and how many of its lines are below the edge.
+fn top(height: impl Fn(usize) -> usize, last: usize, screen: usize) -> (usize, usize) {
+    let mut lines = 0;
+    for at in 0..=last {
+        lines += height(at);
+        if lines >= screen {
+            return (at, lines - screen);
+        }
+    }
+    (last, 0)
 }

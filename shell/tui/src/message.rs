@@ -48,6 +48,8 @@ pub(crate) enum Answer {
     },
     Older {
         agent: AgentId,
+        /// Which row they are before.
+        before: EventSeq,
         rows: Vec<Row>,
         more: bool,
     },
@@ -100,6 +102,10 @@ pub(crate) struct Prompt {
     pub(crate) agent: AgentId,
     pub(crate) text: String,
     pub(crate) answers: Option<BriefId>,
+    /// It was handed over, and its answer is to come.
+    pub(crate) on_its_way: bool,
+    /// How often it could not be taken for the moment.
+    pub(crate) deferred: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +115,7 @@ pub(crate) enum Request {
     Older(AgentId, EventSeq),
     Texts(AgentId, EventSeq, EventSeq),
     Status(AgentId),
+    /// At once, or after a pause where it was deferred.
     Send(Prompt),
     Open(AgentId, Kind),
     /// Follow what a task writes, under a number.

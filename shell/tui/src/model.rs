@@ -37,6 +37,8 @@ pub(crate) struct Flight {
     pub(crate) status_again: bool,
     pub(crate) texts: bool,
     pub(crate) older: bool,
+    /// Older rows could not be read: they are asked for again when the operator scrolls, or the stream stands again.
+    pub(crate) older_failed: bool,
 }
 
 /// What the conversation ends with on the screen, while the operator reads older rows: a row, and how many of its lines

@@ -5,6 +5,7 @@ use holon_facts::ids::TaskId;
 use crate::command::{self, Command};
 use crate::entry::{Entry, Target};
 use crate::output::Output;
+use crate::text::wrapped;
 
 /// What an overlay is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +104,8 @@ pub(crate) struct Overlay {
     /// None until they have arrived.
     pub(crate) entries: Option<Vec<Entry>>,
     pub(crate) selected: usize,
+    /// Lines of the selected entry above the screen, where it is taller than that; beyond its end is its end.
+    pub(crate) offset: usize,
     /// What a followed task has written.
     pub(crate) output: Option<Output>,
     /// What is typed to find an action.
@@ -111,7 +114,7 @@ pub(crate) struct Overlay {
 
 impl Overlay {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, entries: None, selected: 0, output: None, filter: String::new() }
+        Self { kind, entries: None, selected: 0, offset: 0, output: None, filter: String::new() }
     }
 
     /// The list of actions that fit what is typed, the best one selected.
@@ -128,7 +131,13 @@ impl Overlay {
             entries.iter().position(|entry| entry.target.as_ref().is_some_and(|other| other == target))
         });
         let stays = same.unwrap_or(self.selected.min(last));
-        self.selected = if first && self.kind.begins_at_end() { last } else { stays };
+        if same.is_none() && stays != self.selected {
+            self.offset = 0;
+        }
+        self.selected = stays;
+        if first && self.kind.begins_at_end() {
+            (self.selected, self.offset) = (last, usize::MAX);
+        }
         self.entries = Some(entries);
     }
 
@@ -139,12 +148,41 @@ impl Overlay {
         let at_end = self.selected + 1 >= entries.len();
         let dropped = change(output, entries);
         let last = entries.len().saturating_sub(1);
-        self.selected = if at_end { last } else { self.selected.saturating_sub(dropped) };
+        if at_end {
+            (self.selected, self.offset) = (last, usize::MAX);
+        } else if let Some(selected) = self.selected.checked_sub(dropped) {
+            self.selected = selected;
+        } else {
+            (self.selected, self.offset) = (0, 0);
+        }
     }
 
-    pub(crate) fn select(&mut self, by: isize) {
-        let last = self.entries.as_ref().map_or(0, Vec::len).saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(by).min(last);
+    /// Goes so many lines down, or up where the number is negative: first through what the screen, of so many columns and
+    /// lines, does not show of the selected entry, then to the next ones. It passes no line that was not shown.
+    pub(crate) fn scroll(&mut self, by: isize, (columns, height): (usize, usize)) {
+        let Some(entries) = self.entries.as_deref() else { return };
+        let height = height.max(1);
+        let lines = |at: usize| entries.get(at).map_or(0, |entry| wrapped(&entry.text, columns).len());
+        let hidden = |at: usize| lines(at).saturating_sub(height);
+        let (down, mut left, mut moved) = (by > 0, by.unsigned_abs(), false);
+        self.offset = self.offset.min(hidden(self.selected));
+        while left > 0 {
+            let rest = if down { hidden(self.selected).saturating_sub(self.offset) } else { self.offset };
+            let step = rest.min(left);
+            let next = if down { self.selected + 1 } else { self.selected.wrapping_sub(1) };
+            let cost = lines(if down { next } else { self.selected }).clamp(1, height);
+            if step > 0 {
+                self.offset = if down { self.offset + step } else { self.offset - step };
+                left -= step;
+            } else if next >= entries.len() || (moved && cost > left) {
+                break;
+            } else {
+                self.offset = if down { 0 } else { hidden(next) };
+                self.selected = next;
+                left = left.saturating_sub(cost);
+            }
+            moved = true;
+        }
     }
 
     /// The task that it is about: the selected one, or the one whose output it shows.

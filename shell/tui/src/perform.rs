@@ -1,5 +1,7 @@
 //! Requests as they are made over the typed client, and their answers in the model's words.
 
+use std::time::Duration;
+
 use holon_api::{
     Abort, Action, AgentStatus, AttachWorkspace, Block, ClientError, Control as Runtime, ControlAgent,
     ControlReply, CreateTimer, DetachWorkspace, EventsQuery, ForkAgent, Item, Order, PageQuery,
@@ -9,17 +11,33 @@ use holon_facts::provenance::MessageKind;
 use holon_facts::{AgentId, EventSeq, Millis};
 use holon_present::{DetailLine, Extent, call_lines, error_line, message_lines, result_lines};
 use holon_text::moment;
+use tokio::time::sleep;
 
 use crate::message::{Answer, Control, Loaded, Prompt, Status};
 use crate::row::{Part, Row};
-use crate::text::clean;
+use crate::text::{clean, clean_whole};
 
 /// Events of one page.
 const PAGE: u32 = 256;
 /// Entries of one page of texts.
 const ENTRIES: u32 = 500;
-/// Of a patch and of an output among other rows, in lines.
-const EXTENT: Extent = Extent { patch: 60, output: 10 };
+/// Before a prompt that could not be taken is sent again, and how often that is doubled.
+const DEFERRED: Duration = Duration::from_secs(1);
+const DOUBLED: u32 = 2;
+/// Among other rows.
+const ROW: Amount = Amount { extent: Extent { patch: 60, output: 10 }, clean };
+/// In the transcript.
+pub(crate) const WHOLE: Amount =
+    Amount { extent: Extent { patch: 2_000, output: 2_000 }, clean: clean_whole };
+
+/// How much of an entry is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Amount {
+    /// Of a patch and of an output, in lines.
+    extent: Extent,
+    /// Makes each text fit to be shown, and bounds it.
+    clean: fn(&str) -> String,
+}
 
 pub(crate) async fn load(client: &impl Runtime, agent: AgentId) -> Answer {
     match loaded(client, &agent).await {
@@ -50,7 +68,7 @@ async fn page(
 
 pub(crate) async fn older(client: &impl Runtime, agent: AgentId, before: EventSeq) -> Answer {
     match page(client, &agent, Some(before)).await {
-        Ok((rows, _, more)) => Answer::Older { agent, rows, more },
+        Ok((rows, _, more)) => Answer::Older { agent, before, rows, more },
         Err(error) => Answer::OlderFailed(agent, error.to_string()),
     }
 }
@@ -63,7 +81,7 @@ pub(crate) async fn texts(client: &impl Runtime, agent: AgentId, first: EventSeq
         let Ok(page) = client.transcript(&agent, query(after)).await else { break };
         let page = page.into_reply();
         let within = page.entries.iter().filter(|entry| entry.event_seq <= last);
-        let shown = within.map(|entry| (entry.event_seq, parts(entry)));
+        let shown = within.map(|entry| (entry.event_seq, parts(entry, ROW)));
         texts.extend(shown.filter(|(_, parts)| !parts.is_empty()));
         let Some(next) = page.next.filter(|next| page.more && *next > after) else { break };
         after = next;
@@ -75,12 +93,13 @@ pub(crate) async fn texts(client: &impl Runtime, agent: AgentId, first: EventSeq
     Answer::Texts { agent, span: (first, last), texts }
 }
 
-/// An entry of the transcript as a row shows it; none where it shows nothing.
-pub(crate) fn parts(entry: &TranscriptEntry) -> Vec<Part> {
+/// An entry of the transcript in parts; none where it shows nothing.
+pub(crate) fn parts(entry: &TranscriptEntry, amount: Amount) -> Vec<Part> {
+    let Amount { extent, clean } = amount;
     let detail = |(look, line): DetailLine| Part::Detail((look, clean(&line)));
     match &entry.item {
         Item::IncomingMessage { message_kind: MessageKind::TaskResult, text, .. } => {
-            message_lines(MessageKind::TaskResult, text, EXTENT).into_iter().map(detail).collect()
+            message_lines(MessageKind::TaskResult, text, extent).into_iter().map(detail).collect()
         }
         Item::IncomingMessage { text, .. } | Item::RuntimeFailure { text, .. } => {
             Some(clean(text.trim_end()))
@@ -89,24 +108,24 @@ pub(crate) fn parts(entry: &TranscriptEntry) -> Vec<Part> {
                 .into_iter()
                 .collect()
         }
-        Item::AssistantRound { blocks, .. } => blocks.iter().flat_map(block).collect(),
+        Item::AssistantRound { blocks, .. } => blocks.iter().flat_map(|part| block(part, amount)).collect(),
         Item::ToolResults { error: Some(error), .. } => {
             vec![detail(error_line(&error.kind.to_string(), error.message.preview()))]
         }
         Item::ToolResults { text, changed_files, error: None, .. } => {
             let text = text.as_deref().unwrap_or_default();
-            result_lines(text, changed_files, EXTENT).into_iter().map(detail).collect()
+            result_lines(text, changed_files, extent).into_iter().map(detail).collect()
         }
         Item::ContinuationPrompt { .. } => Vec::new(),
     }
 }
 
-fn block(block: &Block) -> Vec<Part> {
+fn block(block: &Block, Amount { extent, clean }: Amount) -> Vec<Part> {
     match block {
         Block::Text { text } if text.trim().is_empty() => Vec::new(),
         Block::Text { text } => vec![Part::Markdown(clean(text.trim()))],
         Block::ToolCall { tool_name, arguments, .. } => {
-            let lines = call_lines(tool_name, arguments, EXTENT).into_iter();
+            let lines = call_lines(tool_name, arguments, extent).into_iter();
             lines.map(|(look, line)| Part::Detail((look, clean(&line)))).collect()
         }
     }
@@ -137,7 +156,10 @@ fn standing(status: &AgentStatus) -> Status {
 }
 
 pub(crate) async fn send(client: &impl Runtime, prompt: Prompt) -> Answer {
-    let Prompt { key, agent, text, answers } = prompt;
+    let Prompt { key, agent, text, answers, deferred, .. } = prompt;
+    if let Some(doubled) = deferred.checked_sub(1) {
+        sleep(DEFERRED * 2_u32.pow(doubled.min(DOUBLED))).await;
+    }
     let causation_id = answers.map(|brief| brief.to_string());
     let (images, skills) = (Vec::new(), Vec::new());
     let body =

@@ -8,9 +8,31 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 use unicode_width::UnicodeWidthStr;
 
+/// Makes the character before it a picture, two columns wide.
+const SELECTOR: char = '\u{fe0f}';
+
 pub(crate) struct Screen {
     terminal: CrosstermBackend<Stdout>,
     cursor: Position,
+}
+
+/// A cell and its place.
+type Placed<'a> = (u16, u16, &'a Cell);
+
+/// Cells in the order in which they are written. What a wide character covers is no cell of its own. A character that a
+/// selector makes wide is narrow on some terminals: what it covers is written before it, so that nothing old stays there
+/// and the cursor is set anew behind it.
+fn ordered<'a>(content: impl Iterator<Item = Placed<'a>>) -> Vec<Placed<'a>> {
+    let (mut cells, mut covered) = (Vec::new(), None);
+    for (x, y, cell) in content {
+        if covered.take() != Some((x, y)) {
+            covered = (cell.symbol().width() > 1).then(|| (x.saturating_add(1), y));
+            cells.push((x, y, cell));
+        } else if let Some(wide) = cells.pop_if(|(_, _, wide)| wide.symbol().contains(SELECTOR)) {
+            cells.extend([(x, y, cell), wide]);
+        }
+    }
+    cells
 }
 
 impl Screen {
@@ -39,14 +61,7 @@ impl Backend for Screen {
     where
         I: Iterator<Item = (u16, u16, &'a Cell)>,
     {
-        // What a wide character covers is no cell of its own.
-        let mut covered = None;
-        let own = content.filter(move |(x, y, cell)| {
-            let own = covered != Some((*x, *y));
-            covered = (own && cell.symbol().width() > 1).then(|| (x.saturating_add(1), *y));
-            own
-        });
-        self.terminal.draw(own)
+        self.terminal.draw(ordered(content).into_iter())
     }
 
     fn append_lines(&mut self, n: u16) -> io::Result<()> {
@@ -94,5 +109,23 @@ impl Backend for Screen {
 
     fn flush(&mut self) -> io::Result<()> {
         Backend::flush(&mut self.terminal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_picture_covers_is_cleared_before_it_and_other_covered_cells_are_left_out() {
+        let (warning, wide, plain) = (Cell::new("\u{26a0}\u{fe0f}"), Cell::new("漢"), Cell::new("a"));
+        let blank = Cell::new(" ");
+        let cells = [(0, 0, &plain), (1, 0, &warning), (2, 0, &blank), (3, 0, &wide), (4, 0, &blank)];
+        let written: Vec<(u16, &str)> =
+            ordered(cells.into_iter()).into_iter().map(|(x, _, cell)| (x, cell.symbol())).collect();
+        assert_eq!(written, [(0, "a"), (2, " "), (1, "\u{26a0}\u{fe0f}"), (3, "漢")]);
+        // A line ends with it, and the next one begins.
+        let cells = [(79, 0, &warning), (0, 1, &plain)];
+        assert_eq!(ordered(cells.into_iter()).len(), 2);
     }
 }

@@ -10,7 +10,6 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Clear;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::command;
 use crate::layout::{self, SMALLEST};
@@ -18,6 +17,7 @@ use crate::model::{Link, Model, Recipient};
 use crate::overlay::Overlay;
 use crate::row::Voice;
 use crate::style;
+use crate::text::{end_of, width};
 
 /// Completions that are shown at once.
 const COMPLETIONS: usize = 8;
@@ -51,7 +51,7 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     ];
     let [status, conversation, notices, rule, input, hints] = Layout::vertical(parts).areas(area);
     let text = status_line(model);
-    let status = if model.look.inline { short(status, text.width()) } else { status };
+    let status = if model.look.inline { short(status, width(&text)) } else { status };
     put(frame, status, &text, Style::new().add_modifier(Modifier::REVERSED));
     match model.overlays.last() {
         Some(overlay) => draw_overlay(model, overlay, frame, conversation),
@@ -109,24 +109,11 @@ fn status_line(model: &Model) -> String {
     }
     if let Some(name) = &status.model {
         // Its name may be a path: it gives way to what stands around it.
-        let around: usize = parts.iter().chain(&after).map(|part| part.width() + 3).sum();
+        let around: usize = parts.iter().chain(&after).map(|part| width(part) + 3).sum();
         parts.push(end_of(name, usize::from(model.look.width).saturating_sub(around + 1).max(MODEL)));
     }
     parts.append(&mut after);
     crate::text::clean(&format!(" {}", parts.join(" · "))).replace('\n', " ")
-}
-
-/// The end of a name, in so many columns.
-fn end_of(name: &str, columns: usize) -> String {
-    if name.width() <= columns {
-        return name.to_owned();
-    }
-    let mut used = 1;
-    let kept = name.char_indices().rev().take_while(|(_, c)| {
-        used += c.width().unwrap_or_default();
-        used <= columns
-    });
-    format!("…{}", &name[kept.last().map_or(name.len(), |(at, _)| at)..])
 }
 
 fn elapsed(since: Wall, now: Wall) -> String {
@@ -177,7 +164,9 @@ fn draw_overlay(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area: R
         layout::plain(&entries[at].text, columns, Style::new().add_modifier(chosen))
     };
     // The selected entry and what stands before it, as far as that fits; then what follows.
-    let mut shown: VecDeque<layout::Line> = lines(overlay.selected).into_iter().take(height).collect();
+    let selected = lines(overlay.selected);
+    let offset = overlay.offset.min(selected.len().saturating_sub(height));
+    let mut shown: VecDeque<layout::Line> = selected.into_iter().skip(offset).take(height).collect();
     for at in (0..overlay.selected).rev() {
         let before = lines(at);
         let fits = height.saturating_sub(shown.len());

@@ -13,7 +13,7 @@ use holon_text::moment;
 use crate::command::{COMMANDS, Command};
 use crate::entry::{Entry, Target};
 use crate::overlay::Kind;
-use crate::perform::parts;
+use crate::perform::{WHOLE, parts};
 use crate::row::Part;
 
 /// Agents of one page of the list.
@@ -186,7 +186,7 @@ async fn transcript(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>
     let page = client.transcript(agent, query).await?.into_reply();
     let of = |entry: &holon_api::TranscriptEntry| {
         let head = Entry::line(format!("── {} · event {}", moment::exact(entry.at), entry.event_seq));
-        std::iter::once(head).chain(parts(entry).iter().flat_map(raw)).collect::<Vec<_>>()
+        std::iter::once(head).chain(parts(entry, WHOLE).iter().flat_map(raw)).collect::<Vec<_>>()
     };
     Ok(page.entries.iter().flat_map(of).collect())
 }

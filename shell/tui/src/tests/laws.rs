@@ -6,7 +6,7 @@ use super::*;
 use crate::command::COMMANDS;
 use crate::conversation::ROWS;
 use crate::message::Control;
-use crate::model::{Anchor, Link, Recipient};
+use crate::model::{Anchor, Recipient};
 
 fn key() -> impl Strategy<Value = KeyEvent> {
     let code = prop_oneof![
@@ -38,7 +38,7 @@ fn msg() -> impl Strategy<Value = Msg> {
         1 => any::<bool>().prop_map(Msg::Connected),
         1 => (1_u64..50).prop_map(|first| {
             let rows = (first..50).map(|seq| row(seq, Voice::Activity, "older")).collect();
-            Msg::Answer(Answer::Older { agent: agent(), rows, more: first > 1 })
+            Msg::Answer(Answer::Older { agent: agent(), before: EventSeq(50), rows, more: first > 1 })
         }),
     ]
 }
@@ -155,41 +155,17 @@ fn memory_is_bounded_and_older_rows_are_asked_for_again() {
     assert_eq!(asked, Some(Request::Older(agent(), first)));
     update(
         &mut model,
-        Msg::Answer(Answer::Older { agent: agent(), rows: rows(first.0 - 256..first.0), more: true }),
+        Msg::Answer(Answer::Older {
+            agent: agent(),
+            before: first,
+            rows: rows(first.0 - 256..first.0),
+            more: true,
+        }),
     );
     assert_eq!(model.conversation.rows().len(), ROWS);
     assert_eq!(model.conversation.first(), Some(EventSeq(first.0 - 256)));
     // The newer end gave way; going there loads it again.
     assert_eq!(press(&mut model, KeyCode::End), [Request::Load(agent())]);
-}
-
-#[test]
-fn a_prompt_is_sent_again_under_its_key_and_leaves_when_it_is_admitted() {
-    let mut model = model(80, 24);
-    update(&mut model, loaded(rows(1..3), false));
-    typed(&mut model, "hello");
-    let sent = press(&mut model, KeyCode::Enter);
-    let [Request::Send(prompt)] = sent.as_slice() else { panic!("{sent:?}") };
-    let key = prompt.key.clone();
-    let problem = "away".to_owned();
-    update(&mut model, Msg::Answer(Answer::NotSent { key: key.clone(), again: true, problem }));
-    update(&mut model, Msg::Connected(false));
-    assert_eq!(model.link, Link::Lost);
-    assert!(update(&mut model, Msg::Connected(true)).contains(&Request::Send(prompt.clone())));
-    update(&mut model, Msg::Answer(Answer::Sent(key)));
-    assert!(model.sending.is_empty());
-}
-
-#[test]
-fn a_prompt_that_is_refused_comes_back_to_the_composer() {
-    let mut model = model(80, 24);
-    update(&mut model, loaded(rows(1..3), false));
-    typed(&mut model, "hello");
-    press(&mut model, KeyCode::Enter);
-    let (key, problem) = ("test-1".to_owned(), "the agent is stopped".to_owned());
-    update(&mut model, Msg::Answer(Answer::NotSent { key, again: false, problem }));
-    assert_eq!(model.composer.text(), "hello");
-    assert!(screen(&model).contains("not sent: the agent is stopped"));
 }
 
 #[test]

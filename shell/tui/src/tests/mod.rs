@@ -3,7 +3,9 @@
 mod laws;
 mod load;
 mod promises;
+mod reading;
 mod screens;
+mod sending;
 mod terminal;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -7,7 +7,7 @@ use holon_facts::workspace::WorkspaceId;
 use holon_present::Level;
 use jiff::SignedDuration;
 
-use super::{open, switch};
+use super::{newest, next_prompt, open, switch};
 use crate::command::{self, Action};
 use crate::entry::Target;
 use crate::message::{Control, Prompt, Request};
@@ -60,10 +60,11 @@ fn send(model: &mut Model) -> Vec<Request> {
     };
     model.session.sent += 1;
     let key = format!("{}-{}", model.session.name, model.session.sent);
-    let prompt = Prompt { key, agent, text, answers };
-    model.sending.push(prompt.clone());
-    model.anchor = None;
-    vec![Request::Send(prompt)]
+    let prompt = Prompt { key, agent: agent.clone(), text, answers, on_its_way: false, deferred: 0 };
+    model.sending.push(prompt);
+    let mut requests = newest(model);
+    requests.extend(next_prompt(model, &agent));
+    requests
 }
 
 fn choose(model: &mut Model, target: Target) -> Vec<Request> {
@@ -114,10 +115,7 @@ fn run(model: &mut Model, action: Action, argument: &str) -> Vec<Request> {
         Action::Prompt => Kind::Prompt(Some(argument.to_owned()).filter(|text| !text.is_empty())),
         Action::Model if argument.is_empty() => Kind::Models,
         Action::Workspace if argument.is_empty() => Kind::Workspaces,
-        Action::Display => {
-            display(model, argument);
-            return Vec::new();
-        }
+        Action::Display => return display(model, argument),
         Action::Agent => return named(model, argument),
         Action::Quit => {
             model.session.leaving = true;
@@ -137,7 +135,7 @@ fn run(model: &mut Model, action: Action, argument: &str) -> Vec<Request> {
     open(model, kind)
 }
 
-fn display(model: &mut Model, level: &str) {
+fn display(model: &mut Model, level: &str) -> Vec<Request> {
     model.level = match level {
         "info" | "3" => Level::Info,
         "verbose" | "4" => Level::Verbose,
@@ -149,11 +147,11 @@ fn display(model: &mut Model, level: &str) {
         },
         other => {
             model.notice = Some(clean(&format!("{other} is no level: info (3), verbose (4) or debug (5)")));
-            return;
+            return Vec::new();
         }
     };
-    model.anchor = None;
     model.notice = Some(format!("the conversation shows {}", crate::view::level_name(model.level)));
+    newest(model)
 }
 
 fn named(model: &mut Model, name: &str) -> Vec<Request> {

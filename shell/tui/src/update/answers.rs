@@ -2,12 +2,15 @@
 
 use holon_facts::AgentId;
 
-use super::{ask_status, open, reload, switch};
+use super::{ask_status, next_prompt, open, reload, switch};
 use crate::entry::Entry;
-use crate::message::{Answer, Loaded, Request};
-use crate::model::{Link, Model};
+use crate::message::{Answer, Loaded, Prompt, Request};
+use crate::model::{Link, Model, Recipient};
 use crate::overlay::Kind;
-use crate::text::clean;
+use crate::text::{clean, clean_whole};
+
+/// What a notice about a prompt that waits begins with.
+const NOT_YET: &str = "not sent yet: ";
 
 pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
     match answer {
@@ -15,14 +18,16 @@ pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
         Answer::LoadFailed { agent, again, problem } if agent == model.agent => {
             return load_failed(model, again, &problem);
         }
-        Answer::Older { agent, rows, more } if agent == model.agent => {
+        Answer::Older { agent, before, rows, more } if agent == model.agent => {
             model.flight.older = false;
-            model.conversation.prepend(rows, more);
+            // Where the first row is another one now, there would be a gap behind these.
+            if model.conversation.first() == Some(before) {
+                model.conversation.prepend(rows, more);
+            }
         }
         Answer::OlderFailed(agent, problem) if agent == model.agent => {
             // What can't be read is not asked for again at once: scrolling asks anew.
-            model.flight.older = false;
-            model.conversation.more = false;
+            (model.flight.older, model.flight.older_failed) = (false, true);
             model.notice = Some(clean(&problem));
         }
         Answer::Texts { agent, span, texts } if agent == model.agent => {
@@ -40,8 +45,9 @@ pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
             }
             return requests;
         }
-        Answer::Sent(key) => model.sending.retain(|prompt| prompt.key != key),
-        Answer::NotSent { key, again, problem } => not_sent(model, &key, again, &problem),
+        Answer::Sent(key) => return sent(model, &key),
+        Answer::NotSent { key, again: true, problem } => return deferred(model, &key, &problem),
+        Answer::NotSent { key, again: false, problem } => return refused(model, &key, &problem),
         Answer::Opened(agent, kind, entries) if agent == model.agent => opened(model, &kind, entries),
         Answer::Done(Ok(done)) => {
             model.notice = Some(clean(&done));
@@ -80,9 +86,7 @@ fn came_first(model: &mut Model, agent: AgentId, loaded: Loaded) -> Vec<Request>
     (model.link, model.session.before) = (Link::Connected, None);
     model.status = loaded.status;
     model.conversation.load(loaded.rows, loaded.last, loaded.more);
-    let mut requests = vec![Request::Follow(agent, model.conversation.cursor())];
-    requests.extend(model.sending.iter().cloned().map(Request::Send));
-    requests
+    vec![Request::Follow(agent, model.conversation.cursor())]
 }
 
 fn load_failed(model: &mut Model, again: bool, problem: &str) -> Vec<Request> {
@@ -101,17 +105,46 @@ fn load_failed(model: &mut Model, again: bool, problem: &str) -> Vec<Request> {
     }
 }
 
-/// What was refused comes back to the composer; what may pass is sent again when the stream stands.
-fn not_sent(model: &mut Model, key: &str, again: bool, problem: &str) {
-    if again {
-        return;
+/// Takes a prompt off those on their way.
+fn answered(model: &mut Model, key: &str) -> Option<Prompt> {
+    let at = model.sending.iter().position(|prompt| prompt.key == key)?;
+    Some(model.sending.remove(at))
+}
+
+fn sent(model: &mut Model, key: &str) -> Vec<Request> {
+    let Some(prompt) = answered(model, key) else { return Vec::new() };
+    model.notice.take_if(|notice| notice.starts_with(NOT_YET));
+    next_prompt(model, &prompt.agent).into_iter().collect()
+}
+
+/// What may pass is sent again under the same key after a pause. Those behind it wait.
+fn deferred(model: &mut Model, key: &str, problem: &str) -> Vec<Request> {
+    let Some(prompt) = model.sending.iter_mut().find(|prompt| prompt.key == key) else { return Vec::new() };
+    prompt.deferred = prompt.deferred.saturating_add(1);
+    // A lost connection is in the first line already.
+    if model.link == Link::Connected {
+        model.notice = Some(format!("{NOT_YET}{}; it is sent again", clean(problem)));
     }
-    let Some(at) = model.sending.iter().position(|prompt| prompt.key == key) else { return };
-    let prompt = model.sending.remove(at);
-    if model.composer.is_blank() {
+    vec![Request::Send(prompt.clone())]
+}
+
+/// What was refused comes back to the composer with whom it was for, where nothing else was begun there.
+fn refused(model: &mut Model, key: &str, problem: &str) -> Vec<Request> {
+    let Some(prompt) = answered(model, key) else { return Vec::new() };
+    let (agent, problem) = (prompt.agent, clean(problem));
+    let (recipient, whom) = match prompt.answers {
+        Some(brief) => (Some(Recipient::Ask(agent.clone(), brief)), format!("{agent}/{brief}")),
+        None => (Some(Recipient::Agent).filter(|_| agent == model.agent), agent.to_string()),
+    };
+    let free = model.composer.is_blank() && model.recipient == Recipient::Agent;
+    if let Some(recipient) = recipient.filter(|_| free) {
         model.composer.replace(&prompt.text);
+        model.recipient = recipient;
+        model.notice = Some(format!("not sent: {problem}"));
+    } else {
+        model.notice = Some(format!("not sent to {whom}, Up calls it back: {problem}"));
     }
-    model.notice = Some(format!("not sent: {}", clean(problem)));
+    next_prompt(model, &agent).into_iter().collect()
 }
 
 fn opened(model: &mut Model, kind: &Kind, entries: Result<Vec<Entry>, String>) {
@@ -120,5 +153,5 @@ fn opened(model: &mut Model, kind: &Kind, entries: Result<Vec<Entry>, String>) {
         Ok(entries) => entries,
         Err(problem) => vec![Entry::line(problem)],
     };
-    overlay.fill(lines.into_iter().map(|entry| Entry { text: clean(&entry.text), ..entry }).collect());
+    overlay.fill(lines.into_iter().map(|entry| Entry { text: clean_whole(&entry.text), ..entry }).collect());
 }

@@ -4,10 +4,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use holon_facts::Millis;
 use holon_facts::ids::TaskId;
 
-use super::{actions, open, reload, scroll};
+use super::{actions, newest, open, scroll};
 use crate::command;
 use crate::entry::Target;
-use crate::layout::conversation_height;
+use crate::layout::{conversation_height, list_size};
 use crate::message::{Control, Request};
 use crate::model::{Link, Model, Recipient};
 use crate::overlay::{Kind, Overlay};
@@ -86,14 +86,7 @@ fn moved(model: &mut Model, code: KeyCode) -> Vec<Request> {
         KeyCode::Left => model.composer.left(),
         KeyCode::Right => model.composer.right(),
         KeyCode::Home => model.composer.home(),
-        KeyCode::End if model.anchor.is_some() && model.composer.is_blank() => {
-            return if model.conversation.is_cut() {
-                reload(model)
-            } else {
-                model.anchor = None;
-                Vec::new()
-            };
-        }
+        KeyCode::End if model.anchor.is_some() && model.composer.is_blank() => return newest(model),
         KeyCode::End => model.composer.end(),
         KeyCode::Tab => complete(model),
         KeyCode::Up => return vertical(model, -1),
@@ -203,17 +196,16 @@ fn escape(model: &mut Model) -> Vec<Request> {
         model.recipient = Recipient::Agent;
     } else if model.composer.text().starts_with('/') {
         model.composer.clear();
-    } else if model.anchor.is_some() && model.conversation.is_cut() {
-        return reload(model);
     } else {
-        model.anchor = None;
+        return newest(model);
     }
     Vec::new()
 }
 
 fn vertical(model: &mut Model, by: isize) -> Vec<Request> {
+    let size = list_size(model);
     match model.overlays.last_mut() {
-        Some(overlay) => overlay.select(by),
+        Some(overlay) => overlay.scroll(by, size),
         None if by < 0 => model.composer.up(),
         None => model.composer.down(),
     }
@@ -221,9 +213,10 @@ fn vertical(model: &mut Model, by: isize) -> Vec<Request> {
 }
 
 pub(super) fn paged(model: &mut Model, by: isize) -> Vec<Request> {
+    let size = list_size(model);
     match model.overlays.last_mut() {
         Some(overlay) => {
-            overlay.select(by);
+            overlay.scroll(by, size);
             Vec::new()
         }
         None => scroll(model, -by),

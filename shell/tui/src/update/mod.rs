@@ -8,7 +8,7 @@ use holon_facts::AgentId;
 
 use crate::layout;
 use crate::message::{Msg, Request};
-use crate::model::{Anchor, Flight, Link, Model, Recipient};
+use crate::model::{Flight, Link, Model, Recipient};
 use crate::output::{Output, Piece};
 use crate::overlay::{Kind, Overlay};
 use crate::row::Row;
@@ -76,8 +76,33 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
         | Msg::FollowFailed(..) => Vec::new(),
         Msg::Answer(answer) => answers::came(model, answer),
     };
+    fed_no_more(model);
     requests.extend(missing(model));
     requests
+}
+
+/// What is written goes to a task while it runs and its output is open, and to the agent otherwise. A line that was begun for
+/// the task must not reach the agent: it is called back with Up.
+fn fed_no_more(model: &mut Model) {
+    let Recipient::Task(task) = model.recipient else { return };
+    let open = |overlay: &Overlay| {
+        overlay.kind == Kind::Output(task) && overlay.output.as_ref().is_some_and(|output| !output.ended)
+    };
+    if model.overlays.iter().any(open) {
+        return;
+    }
+    model.recipient = Recipient::Agent;
+    if !model.composer.is_blank() {
+        model.composer.take();
+        model.notice = Some(format!("{task} takes no more input; Up calls the line back"));
+    }
+}
+
+/// The next prompt to an agent, unless one is on its way: they arrive in the order in which they were written.
+fn next_prompt(model: &mut Model, agent: &AgentId) -> Option<Request> {
+    let first = model.sending.iter_mut().find(|prompt| prompt.agent == *agent)?;
+    let before = std::mem::replace(&mut first.on_its_way, true);
+    (!before).then(|| Request::Send(first.clone()))
 }
 
 fn event(model: &mut Model, row: Row) -> Vec<Request> {
@@ -125,7 +150,7 @@ fn output(model: &mut Model, serial: u64, piece: Piece) {
     }
 }
 
-/// The stream stands again: what was on its way is sent once more, under the same key.
+/// Prompts on their way have answers of their own, however the stream is.
 fn link(model: &mut Model, connected: bool) -> Vec<Request> {
     let was = std::mem::replace(&mut model.link, if connected { Link::Connected } else { Link::Lost });
     if !connected {
@@ -135,9 +160,8 @@ fn link(model: &mut Model, connected: bool) -> Vec<Request> {
     if was != Link::Lost {
         return Vec::new();
     }
-    let mut requests: Vec<Request> = model.sending.iter().cloned().map(Request::Send).collect();
-    requests.extend(ask_status(model));
-    requests
+    model.flight.older_failed = false;
+    ask_status(model)
 }
 
 /// What the screen shows that is not here yet.
@@ -153,6 +177,7 @@ fn missing(model: &mut Model) -> Vec<Request> {
         requests.push(Request::Texts(model.agent.clone(), first, last));
     }
     if !model.flight.older
+        && !model.flight.older_failed
         && layout::wants_older(model)
         && let Some(first) = model.conversation.first()
     {
@@ -196,11 +221,14 @@ fn open(model: &mut Model, kind: Kind) -> Vec<Request> {
     vec![Request::FollowOutput(model.agent.clone(), task, model.session.followed)]
 }
 
+/// The newest row again. Where rows behind were dropped, they are loaded anew.
+fn newest(model: &mut Model) -> Vec<Request> {
+    model.anchor = None;
+    if model.conversation.is_cut() { reload(model) } else { Vec::new() }
+}
+
 fn scroll(model: &mut Model, up: isize) -> Vec<Request> {
-    let anchor: Option<Anchor> = layout::scrolled(model, up);
-    if anchor.is_none() && model.conversation.is_cut() {
-        return reload(model);
-    }
-    model.anchor = anchor;
-    Vec::new()
+    model.flight.older_failed = false;
+    model.anchor = layout::scrolled(model, up);
+    if model.anchor.is_none() { newest(model) } else { Vec::new() }
 }
