@@ -51,12 +51,12 @@ pub(super) async fn load(
     let started = clock::now();
     let anchor = PathBuf::from(&binding.workspace_anchor);
     let (looking, root) = (commands.clone(), PathBuf::from(&binding.execution_root));
-    let skills = skills.clone();
+    let (skills, secrets) = (skills.clone(), texts.shared_secrets());
     let Looks { user_skills, untrusted, work_tree } = looks;
     let read = spawn::blocking(move || {
         let home = make()?;
-        let mut sources = read_sources(&home, &anchor, &readable)?;
-        sources.extend(read_memory(&home));
+        let mut sources = read_sources(&home, &anchor, &readable, &secrets)?;
+        sources.extend(read_memory(&home, &secrets));
         let offered = skills.find(&home, &anchor, (user_skills, untrusted), &readable);
         let looked = (sources, offered, workplace::git_head(&root, &readable), looking.programs().to_vec());
         Ok::<_, ContextError>((home, looked))

@@ -9,6 +9,7 @@ use holon_facts::content::clip;
 use holon_facts::outcome::SourceScope;
 use holon_platform::beneath;
 use holon_supervise::confine::Readable;
+use holon_text::Secrets;
 
 /// Longest part of an instruction file that the model sees, in bytes.
 const INSTRUCTION_BYTES: usize = 64 << 10;
@@ -55,10 +56,11 @@ pub(super) fn read_sources(
     agent_home: &Path,
     anchor: &Path,
     readable: &Readable,
+    secrets: &Secrets,
 ) -> Result<Vec<Source>, Unreadable> {
     let own = agent_home.join("AGENTS.md");
     let mut files = Vec::new();
-    if let Some(text) = read(&own, readable)? {
+    if let Some(text) = read(&own, readable, secrets)? {
         files.push((SourceScope::Agent, own.clone(), text));
     }
     for name in ["AGENTS.md", "CLAUDE.md"] {
@@ -66,7 +68,7 @@ pub(super) fn read_sources(
         if path == own {
             break;
         }
-        if let Some(text) = read(&path, readable)? {
+        if let Some(text) = read(&path, readable, secrets)? {
             files.push((SourceScope::Workspace, path, text));
             break;
         }
@@ -74,7 +76,7 @@ pub(super) fn read_sources(
     // Where nothing is imported, nobody asks which files these are.
     let imports_some = files.iter().any(|(_, _, text)| named(text).next().is_some());
     let known = files.iter().filter(|_| imports_some);
-    let mut imports = Imports::beside(known.map(|(_, path, _)| path.as_path()), readable);
+    let mut imports = Imports::beside(known.map(|(_, path, _)| path.as_path()), readable, secrets);
     let mut sources = Vec::new();
     for (scope, path, mut text) in files {
         let imported = imports.of(scope, &path, &mut text)?;
@@ -86,13 +88,13 @@ pub(super) fn read_sources(
 
 /// What the agent wrote down for itself, as far as a prompt shows it. A file that is absent or blank is none; one that
 /// can't be read shows why: the agent can repair it itself.
-pub(super) fn read_memory(agent_home: &Path) -> Vec<Source> {
+pub(super) fn read_memory(agent_home: &Path, secrets: &Secrets) -> Vec<Source> {
     let mut sources = Vec::new();
     for name in ["memory/self.md", "memory/operator.md"] {
         let path = agent_home.join(name);
         let file = beneath::open(agent_home, Path::new(name));
-        let text = match file.and_then(|file| read_bounded(file, MEMORY_BYTES)) {
-            Ok(Some(text)) => cut(text, &path),
+        let text = match file.and_then(|file| read_bounded(file, MEMORY_BYTES, secrets)) {
+            Ok(Some(text)) => cut(text, &path, secrets),
             Ok(None) => "[not shown: it is no text file]".to_owned(),
             Err(error) if is_absent(&error) => continue,
             Err(problem) => format!("[not shown: {problem}]"),
@@ -105,20 +107,23 @@ pub(super) fn read_memory(agent_home: &Path) -> Vec<Source> {
 }
 
 /// The beginning of a memory file, with a line about the rest.
-fn cut(text: String, path: &Path) -> String {
+fn cut(text: String, path: &Path, secrets: &Secrets) -> String {
     let Some((end, _)) = text.char_indices().nth(MEMORY_CHARS) else { return text };
     let path = path.display();
     format!(
         "{}\n[… cut here: {path} is longer; the first {MEMORY_CHARS} characters are shown …]",
-        &text[..end]
+        secrets.redact_head(&text[..end])
     )
 }
 
-fn read(path: &Path, readable: &Readable) -> Result<Option<String>, Unreadable> {
-    match readable.open(path).and_then(|file| read_bounded(file, INSTRUCTION_BYTES)) {
+fn read(path: &Path, readable: &Readable, secrets: &Secrets) -> Result<Option<String>, Unreadable> {
+    match readable.open(path).and_then(|file| read_bounded(file, INSTRUCTION_BYTES, secrets)) {
         Ok(Some(text)) => Ok(Some(text)),
         Ok(None) => Err(unreadable(path, io::Error::other("it is not a text file"))),
-        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) if is_absent(&error) && !is_link(path) => Ok(None),
+        Err(error) if is_absent(&error) => {
+            Err(unreadable(path, io::Error::new(error.kind(), "it is a link that leads nowhere")))
+        }
         Err(problem) => Err(unreadable(path, problem)),
     }
 }
@@ -131,8 +136,15 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
+/// A link that leads nowhere is there all the same: somebody means a file by it.
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|about| about.is_symlink())
+}
+
 /// The beginning of a file, with a line about the rest. None where it is no text.
-fn read_bounded(file: File, most: usize) -> io::Result<Option<String>> {
+///
+/// A secret that the cut goes through is left out: the part of it that is shown would be known to nobody as one.
+fn read_bounded(file: File, most: usize, secrets: &Secrets) -> io::Result<Option<String>> {
     let about = file.metadata()?;
     let expected = usize::try_from(about.len()).unwrap_or(most).min(most);
     let mut bytes = Vec::with_capacity(expected + 1);
@@ -141,12 +153,17 @@ fn read_bounded(file: File, most: usize) -> io::Result<Option<String>> {
         return Ok(None);
     }
     if bytes.len() <= most {
-        return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+        return Ok(Some(without_mark(&String::from_utf8_lossy(&bytes)).to_owned()));
     }
     let end = (0..=most).rev().find(|&at| bytes[at] & 0xC0 != 0x80).unwrap_or(0);
-    let shown = String::from_utf8_lossy(&bytes[..end]);
+    let shown = secrets.redact_head(without_mark(&String::from_utf8_lossy(&bytes[..end])));
     let bytes = about.len();
     Ok(Some(format!("{shown}\n[… cut here: the file has {bytes} bytes, the first {end} are shown …]\n")))
+}
+
+/// Without the mark that some editors begin a text with: it is no part of the first line.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// What a line `@path` comes to.
@@ -160,6 +177,7 @@ enum Import {
 /// What lines `@path` of instruction files come to, once for all files of a turn.
 struct Imports<'r> {
     readable: &'r Readable,
+    secrets: &'r Secrets,
     /// Files that are shown already, as they really are.
     shown: Vec<PathBuf>,
     lines: usize,
@@ -168,9 +186,13 @@ struct Imports<'r> {
 }
 
 impl<'r> Imports<'r> {
-    fn beside<'a>(files: impl Iterator<Item = &'a Path>, readable: &'r Readable) -> Self {
+    fn beside<'a>(
+        files: impl Iterator<Item = &'a Path>,
+        readable: &'r Readable,
+        secrets: &'r Secrets,
+    ) -> Self {
         let shown = files.filter_map(|path| path.canonicalize().ok()).collect();
-        Self { readable, shown, lines: 0, looked_at: 0, bytes: 0 }
+        Self { readable, secrets, shown, lines: 0, looked_at: 0, bytes: 0 }
     }
 
     /// What a file imports, in the order of its lines. What can't be imported is named at its end, with the reason.
@@ -189,7 +211,7 @@ impl<'r> Imports<'r> {
                     imported.push(Source { scope, path: root.join(named), text, imported_by });
                 }
                 Import::Refused(why) => {
-                    refused += &format!("\n[not imported: @{}: {why}]", shown_name(named))
+                    refused += &format!("\n[not imported: @{}: {why}]", shown_name(named, self.secrets))
                 }
             }
             self.looked_at += 1;
@@ -211,7 +233,7 @@ impl<'r> Imports<'r> {
         let path = root.join(named);
         let (real, root) = match path.canonicalize().and_then(|real| Ok((real, root.canonicalize()?))) {
             Ok(both) => both,
-            Err(error) if is_absent(&error) && looks_like_a_path(named) => {
+            Err(error) if is_absent(&error) && (looks_like_a_path(named) || is_link(&path)) => {
                 return refused("there is no such file");
             }
             Err(error) if is_absent(&error) || error.kind() == ErrorKind::InvalidFilename => {
@@ -233,20 +255,21 @@ impl<'r> Imports<'r> {
             return refused("all imports together have 64 KiB at most");
         }
         // By where it really is: a link that has come in between could lead out of the folder.
-        let read = self.readable.open_real(&real).and_then(|file| read_bounded(file, left.min(IMPORT_BYTES)));
+        let most = left.min(IMPORT_BYTES);
+        let read = self.readable.open_real(&real).and_then(|file| read_bounded(file, most, self.secrets));
         let Some(text) = read.map_err(|it| unreadable(&real, it))? else {
             return refused("it is not a text file");
         };
         self.bytes += text.len().min(left);
         self.shown.push(real);
-        Ok(Import::Text(with_what_is_left_out(text)))
+        Ok(Import::Text(with_what_is_left_out(text, self.secrets)))
     }
 }
 
 /// One level deep alone: so no import leads back, and what it costs can be seen in one file.
-fn with_what_is_left_out(mut text: String) -> String {
+fn with_what_is_left_out(mut text: String, secrets: &Secrets) -> String {
     let further = named(&text).filter(|named| looks_like_a_path(named)).take(IMPORTS);
-    let further: Vec<String> = further.map(shown_name).collect();
+    let further: Vec<String> = further.map(|named| shown_name(named, secrets)).collect();
     if !further.is_empty() {
         let further = further.join(", ");
         text = format!("{text}\n[not imported, because an imported file imports nothing: {further}]\n");
@@ -255,8 +278,8 @@ fn with_what_is_left_out(mut text: String) -> String {
 }
 
 /// A name as a note has it.
-fn shown_name(named: &str) -> String {
-    clip(named, NAME_BYTES)
+fn shown_name(named: &str, secrets: &Secrets) -> String {
+    clip(&secrets.redact(named), NAME_BYTES)
 }
 
 /// What lines outside of code fences name that are nothing but `@path`.
@@ -287,10 +310,14 @@ mod tests {
 
     use super::*;
 
+    fn sources_of(place: &Path) -> Result<Vec<Source>, Unreadable> {
+        read_sources(Path::new("/nowhere"), place, &Readable::default(), &Secrets::default())
+    }
+
     /// What a `CLAUDE.md` with these lines comes to: what is added to it, and the imports, by their names.
     fn shown(place: &Path, lines: &str) -> (String, Vec<(String, String)>) {
         fs::write(place.join("CLAUDE.md"), lines).unwrap();
-        let sources = read_sources(Path::new("/nowhere"), place, &Readable::default()).unwrap();
+        let sources = sources_of(place).unwrap();
         let one = |source: &Source| {
             assert_eq!(source.imported_by.as_deref(), Some(&*place.join("CLAUDE.md")));
             let path = source.path.strip_prefix(place).unwrap().display().to_string();
@@ -339,10 +366,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("round.md", inside.join("round.md")).unwrap();
         fs::write(inside.join("CLAUDE.md"), "@round.md\n").unwrap();
-        let error = read_sources(Path::new("/nowhere"), &inside, &Readable::default())
-            .err()
-            .expect("a loop of links")
-            .to_string();
+        let error = sources_of(&inside).err().expect("a loop of links").to_string();
         assert!(error.contains("round.md can't be read: ") && error.contains("repair or remove"), "{error}");
     }
 
@@ -395,10 +419,68 @@ mod tests {
     fn a_file_that_is_no_text_is_refused_by_its_path() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("AGENTS.md"), b"\x7fELF\0\0").unwrap();
-        let error = read_sources(Path::new("/nowhere"), place.path(), &Readable::default())
-            .err()
-            .expect("a binary")
-            .to_string();
+        let error = sources_of(place.path()).err().expect("a binary").to_string();
         assert!(error.contains("AGENTS.md can't be read: it is not a text file; repair"), "{error}");
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_no_absent_file() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(sources_of(place.path()).unwrap().is_empty());
+        std::os::unix::fs::symlink("rules.md", place.path().join("AGENTS.md")).unwrap();
+        fs::write(place.path().join("CLAUDE.md"), "second choice").unwrap();
+        let error = sources_of(place.path()).err().expect("a link").to_string();
+        assert!(
+            error.contains("AGENTS.md can't be read: it is a link that leads nowhere; repair"),
+            "{error}"
+        );
+        fs::write(place.path().join("rules.md"), "rules").unwrap();
+        assert_eq!(sources_of(place.path()).unwrap()[0].text, "rules");
+        std::os::unix::fs::symlink("gone", place.path().join("more")).unwrap();
+        fs::write(place.path().join("rules.md"), "@more\n").unwrap();
+        let text = sources_of(place.path()).unwrap().remove(0).text;
+        assert_eq!(text, "@more\n\n[not imported: @more: there is no such file]\n");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("rules.md"), "\u{feff}rules\n").unwrap();
+        fs::write(place.path().join("CLAUDE.md"), "\u{feff}@rules.md\n").unwrap();
+        let texts: Vec<String> =
+            sources_of(place.path()).unwrap().into_iter().map(|source| source.text).collect();
+        assert_eq!(texts, ["@rules.md\n", "rules\n"]);
+    }
+
+    /// Redaction comes later, and would not know a part of a secret.
+    #[test]
+    fn no_part_of_a_secret_that_a_cut_goes_through_is_shown() {
+        const SECRET: &str = "canary-0123456789-0123456789-end";
+        const TOKEN: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        let secrets = Secrets::new([("KEY".to_owned(), SECRET.to_owned())]);
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("memory")).unwrap();
+        for secret in [SECRET, TOKEN] {
+            for shown in [5, 20, secret.len() - 1] {
+                let write = |name: &str, most: usize| {
+                    let text = format!("{} {secret} and more\n", ".".repeat(most - shown - 1));
+                    fs::write(place.path().join(name), text).unwrap();
+                };
+                write("big.md", IMPORT_BYTES);
+                fs::write(place.path().join("AGENTS.md"), "@big.md\n").unwrap();
+                write("memory/self.md", MEMORY_CHARS);
+                let sources =
+                    read_sources(Path::new("/nowhere"), place.path(), &Readable::default(), &secrets)
+                        .unwrap();
+                let mut texts: Vec<String> = sources.into_iter().map(|source| source.text).collect();
+                write("AGENTS.md", INSTRUCTION_BYTES);
+                texts.extend(read(&place.path().join("AGENTS.md"), &Readable::default(), &secrets).unwrap());
+                texts.extend(read_memory(place.path(), &secrets).into_iter().map(|source| source.text));
+                assert_eq!(texts.len(), 4);
+                for text in &texts[1..] {
+                    assert!(text.contains(". \n[… cut here: "), "{shown} of {secret}: {:?}", text.len());
+                }
+            }
+        }
     }
 }

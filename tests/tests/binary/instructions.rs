@@ -93,5 +93,29 @@ fn instructions_that_are_no_text_or_lead_round_end_the_turn_with_their_path() {
     let ended = holon.run(&["run", "go"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("round.md can't be read"), "{ended:?}");
+    fs::remove_file(holon.work().join("AGENTS.md")).expect("it can be removed");
+    symlink("nowhere.md", holon.work().join("AGENTS.md")).expect("a link");
+    let ended = holon.run(&["run", "go"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("AGENTS.md can't be read: it is a link that leads nowhere"), "{ended:?}");
     assert!(provider.requests().is_empty());
+}
+
+/// A part of it would be known to nobody as a secret.
+#[test]
+fn no_part_of_a_secret_that_a_cut_goes_through_is_sent() {
+    const SECRET: &str = "canary-0123456789-abcdefghij-end";
+    let provider = Provider::start([says("done")]);
+    let holon = with(&provider).with("DEPLOY_SECRET", SECRET);
+    let across = |most: usize| format!("{} {SECRET}\n", ".".repeat(most - SECRET.len()));
+    holon.file("AGENTS.md", &format!("@big.md\n{}", across((64 << 10) - "@big.md\n".len())));
+    holon.file("big.md", &across(32 << 10));
+    let memory = holon.home().join("agents/main/memory");
+    fs::create_dir_all(&memory).expect("a folder");
+    fs::write(memory.join("self.md"), across(8_000)).expect("a file");
+    let ended = holon.run(&["run", "--agent", "main", "--create-agent", "go"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let request = provider.requests()[0].to_string();
+    assert_eq!(request.matches("[… cut here: ").count(), 3);
+    assert!(!request.contains("canary"), "{:?}", request.find("canary"));
 }
