@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::output::{self, Failure};
 use super::{Exit, interrupts};
-use crate::settings::find_home;
+use crate::settings::{Settings, find_home};
 use crate::templates::{Found, Listed, Selector, TemplateError, Templates};
 
 #[derive(Debug, Subcommand)]
@@ -31,7 +31,7 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// Name the template by its id, or by a folder
+    /// Name the template by its id, by a folder, or by its address on GitHub
     #[arg(value_name = "TEMPLATE")]
     template: String,
     /// Print one JSON document
@@ -62,11 +62,17 @@ struct Templated {
 
 pub(super) fn template(home: Option<PathBuf>, command: TemplateCommand) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let templates = Templates::new(&find_home(home, &environment)?, &environment);
+    let home = find_home(home, &environment)?;
+    let templates = Templates::new(&home, &environment);
+    // Where a creation would fetch from.
+    let reaching = || {
+        let (settings, _) = Settings::survey(&home.config(), &environment)?;
+        Ok::<_, Failure>(templates.clone().with_github(&settings.skills.github_url))
+    };
     match command {
         TemplateCommand::List(args) => list(&templates, &args),
-        TemplateCommand::Show(args) => show(&templates, &args, true),
-        TemplateCommand::Check(args) => show(&templates, &args, false),
+        TemplateCommand::Show(args) => show(&reaching()?, &args, true),
+        TemplateCommand::Check(args) => show(&reaching()?, &args, false),
     }
 }
 
@@ -116,15 +122,16 @@ fn shown(template: String, Found { template: content, origin, path }: Found) -> 
 }
 
 fn show(templates: &Templates, args: &ShowArgs, whole: bool) -> Result<Exit, Failure> {
-    let selector = selector(&args.template)?;
-    let found = templates.find(&selector).map_err(failure)?;
-    let content = found.template.clone();
+    let selector = &selector(&args.template)?;
+    let look = async || {
+        let found = templates.look(selector).await.map_err(failure)?;
+        if !whole {
+            templates.check_skills(&found.template).await.map_err(failure)?;
+        }
+        Ok::<_, Failure>(found)
+    };
+    let found = interrupts::block_on(|ending| async move { ending.or(look()).await })?;
     let shown = shown(selector.to_string(), found);
-    if !whole {
-        interrupts::block_on(|ending| async move {
-            ending.or(async { templates.check_skills(&content).await.map_err(failure) }).await
-        })?;
-    }
     if args.json {
         output::document(&if whole { shown } else { Shown { instructions: None, ..shown } })?;
         return Ok(Exit::Completed);
@@ -149,7 +156,7 @@ pub(super) fn failure(error: TemplateError) -> Failure {
         TemplateError::Invalid { .. } | TemplateError::Remote { .. } => Failure::usage(error),
         TemplateError::Fetch { ref problem, .. } => {
             let exit = if problem.is_remote() { Exit::Failed } else { Exit::Usage };
-            let hint = problem.hint();
+            let hint = TemplateError::fetch_hint(problem);
             Failure::new(exit, error).hint(hint)
         }
         TemplateError::Unusable { .. } | TemplateError::Home(_) => error.into(),

@@ -16,7 +16,7 @@ use crate::home::Home;
 use crate::skills::install;
 
 /// What follows the instructions of every template.
-const GUIDANCE: &str = "
+pub(super) const GUIDANCE: &str = "
 ## Your home
 
 Everything in this file is part of each of your prompts. You and your operator may change it.

@@ -8,9 +8,11 @@ use holon_facts::content::clip;
 use serde::Deserialize;
 
 use super::TemplateError;
+use super::apply::GUIDANCE;
 
-/// Bytes of its `AGENTS.md`: as many as requests show.
-const INSTRUCTION_BYTES: u64 = 64 << 10;
+/// Bytes of its `AGENTS.md`: with what follows it in the home of an agent, and the end of a line between them, as many as
+/// requests show.
+const INSTRUCTION_BYTES: u64 = (64 << 10) - 1 - GUIDANCE.len() as u64;
 /// Bytes of its `skills.json`.
 const LIST_BYTES: u64 = 64 << 10;
 /// Skills that it names.
@@ -97,7 +99,8 @@ fn text(folder: &Path, file: &Path, most: u64) -> Result<Option<String>, Templat
         return Err(invalid(file, &format!("it has more than {most} bytes")));
     }
     match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(Some(text)),
+        // Some editors begin a text with a mark that is no part of it.
+        Ok(text) if !text.contains('\0') => Ok(Some(text.trim_start_matches('\u{feff}').to_owned())),
         Ok(_) | Err(_) => Err(invalid(file, "it is no text in UTF-8")),
     }
 }

@@ -39,13 +39,40 @@ pub enum TemplateError {
     Invalid { path: PathBuf, problem: String },
     #[error("{} can't be read or written: {problem}", path.display())]
     Unusable { path: PathBuf, problem: io::Error },
-    /// A part of it can't be fetched.
-    #[error("{what}: {problem}")]
+    /// It, or a part of it, can't be fetched.
+    #[error("{what}: {}", worded(problem))]
     Fetch { what: String, problem: InstallError },
     #[error("{what} would have to be fetched, which only an operator can ask for")]
     Remote { what: String },
     #[error(transparent)]
     Home(#[from] HomeError),
+}
+
+/// What keeps something from being fetched, where it need not be a skill.
+fn worded(problem: &InstallError) -> String {
+    if let InstallError::Source { problem, .. } = problem { problem.clone() } else { problem.to_string() }
+}
+
+impl TemplateError {
+    /// What to do about a part that can't be fetched.
+    pub fn fetch_hint(problem: &InstallError) -> &'static str {
+        match problem {
+            InstallError::Source { .. } => {
+                "name a folder that is there, or https://github.com/OWNER/REPO/tree/REF/PATH"
+            }
+            InstallError::Unreachable { .. } => {
+                "nobody is asked for a password: fetch a private repository yourself, and name its folder"
+            }
+            InstallError::Slow { .. } => "try again, or fetch the repository yourself and name its folder",
+            InstallError::Exists { .. } => "name each skill once in skills.json",
+            InstallError::Missing { .. } => "name a folder that is there",
+            InstallError::Invalid { .. }
+            | InstallError::Unknown { .. }
+            | InstallError::Unmanaged { .. }
+            | InstallError::Modified { .. } => "correct it where it comes from, then try again",
+            InstallError::File { .. } => "check the file and its permissions",
+        }
+    }
 }
 
 /// How far whoever asks for a template may reach.

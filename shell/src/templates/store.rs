@@ -29,7 +29,7 @@ impl Templates {
         make_folder(&self.store)?;
         let (template, origin, commit) = match selector {
             Selector::GitHub(address) if reach == Reach::Everywhere => {
-                let (template, commit) = self.fetched(address).await?;
+                let (template, commit) = self.fetched(address, &self.store).await?;
                 (template, TemplateOrigin::GitHub, commit)
             }
             Selector::Id(_) | Selector::Folder(_) | Selector::GitHub(_) => {
@@ -65,6 +65,16 @@ impl Templates {
         Draft::new(&self.store)
     }
 
+    /// What a selector names, wherever that is: nothing stays of what is fetched for a look.
+    ///
+    /// # Errors
+    /// When there is none, or it can't be used or fetched.
+    pub async fn look(&self, selector: &Selector) -> Result<Found, TemplateError> {
+        let Selector::GitHub(address) = selector else { return self.find(selector) };
+        let (template, _) = self.fetched(address, &std::env::temp_dir()).await?;
+        Ok(Found { template, origin: TemplateOrigin::GitHub, path: None })
+    }
+
     /// Whether the skills that a template names can be had: each is fetched as for an agent, and nothing of it is kept.
     ///
     /// # Errors
@@ -80,13 +90,28 @@ impl Templates {
         Ok(())
     }
 
-    /// A template of a repository, and its commit.
-    async fn fetched(&self, address: &str) -> Result<(Template, Option<String>), TemplateError> {
+    /// A template of a repository, and its commit. It is fetched into a folder below `place`, which is gone afterwards.
+    async fn fetched(
+        &self,
+        address: &str,
+        place: &Path,
+    ) -> Result<(Template, Option<String>), TemplateError> {
         let failed = |problem| TemplateError::Fetch { what: address.to_owned(), problem };
         let source = Source::parse(address, None, &self.github_url).map_err(failed)?;
-        let staging = Draft::new(&self.store)?;
+        let staging = Draft::new(place)?;
         let fetched = install::fetch(&self.environment, &source, &staging.0).await.map_err(failed)?;
-        Ok((Template::in_folder(&fetched.folder)?, fetched.commit))
+        // Nobody knows the folder into which it was fetched.
+        let of_address = |error| {
+            let TemplateError::Invalid { path, problem } = error else { return error };
+            let path = path.strip_prefix(&fetched.folder).map_or_else(
+                |_| address.into(),
+                |file| {
+                    if file == Path::new("") { address.into() } else { Path::new(address).join(file) }
+                },
+            );
+            TemplateError::Invalid { path, problem }
+        };
+        Ok((Template::in_folder(&fetched.folder).map_err(of_address)?, fetched.commit))
     }
 
     /// A skill of a template, in its copy.

@@ -127,7 +127,7 @@ async fn what_is_no_template_is_named_with_its_file() {
     let cases = [
         (world.template("empty", &[]), "it has no AGENTS.md"),
         (world.template("blank", &[("AGENTS.md", " \n")]), "AGENTS.md: it is empty"),
-        (world.template("long", &[("AGENTS.md", &"x".repeat(70_000))]), "more than 65536 bytes"),
+        (world.template("long", &[("AGENTS.md", &"x".repeat(70_000))]), "more than 65276 bytes"),
         (world.template("binary", &[("AGENTS.md", "a\0b")]), "no text in UTF-8"),
         (world.template("odd", &[("AGENTS.md", "x"), ("skills.json", "[]")]), "skills.json: expected"),
         (
@@ -185,6 +185,50 @@ fn seeding_refreshes_what_nobody_has_changed_and_nothing_else() {
     fs::write(&manifest, "{").unwrap();
     seed(&world.templates).unwrap();
     assert_eq!(fs::read_to_string(file("holon-developer")).unwrap(), "changed");
+}
+
+/// A pipe would be waited for without end.
+#[test]
+fn seeding_leaves_alone_what_is_no_file_and_writes_the_others() {
+    let world = world();
+    let folder = world.templates.folder().unwrap().to_owned();
+    let pipe = |path: &Path| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    pipe(&folder.join("holon-default/AGENTS.md"));
+    symlink("nowhere", folder.join("holon-developer")).unwrap();
+    fs::write(folder.join("holon-reviewer"), "a file").unwrap();
+    let seeded = seed(&world.templates).unwrap();
+    assert_eq!(seeded.written, ["holon-watcher"]);
+    assert_eq!(seeded.left, ["holon-default", "holon-developer", "holon-reviewer"]);
+    let manifest = folder.join(".holon-templates.json");
+    fs::remove_file(&manifest).unwrap();
+    pipe(&manifest);
+    let problem = seed(&world.templates).unwrap_err().to_string();
+    assert!(problem.contains(".holon-templates.json") && problem.contains("a pipe"), "{problem}");
+}
+
+#[tokio::test]
+async fn the_longest_template_is_shown_whole_in_each_prompt() {
+    let world = world();
+    let text = "x".repeat(65_276);
+    let kept = world.keep(&Selector::Folder(world.template("long", &[("AGENTS.md", &text)]))).await.unwrap();
+    let agent = AgentId::new("one").unwrap();
+    let home = make_home((&world.templates, &world.home), &agent, Some(&kept), None).unwrap();
+    let text = fs::read_to_string(home.join("AGENTS.md")).unwrap();
+    assert!(text.len() == 64 << 10 && text.contains("memory/operator.md"), "{} bytes", text.len());
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_template() {
+    let world = world();
+    let files = [("AGENTS.md", "\u{feff}Be brief."), ("skills.json", "\u{feff}{\"skill_refs\": [\"/x\"]}")];
+    let template = Template::in_folder(&world.template("marked", &files)).unwrap();
+    assert_eq!(
+        (template.instructions.as_str(), &*template.skill_refs),
+        ("Be brief.", &["/x".to_owned()][..])
+    );
 }
 
 fn sha256(text: &str) -> String {

@@ -93,6 +93,21 @@ fn a_start_writes_the_templates_of_the_build_where_nobody_has_changed_them() {
     assert!(!other.0.folder().join(".agents").exists());
 }
 
+/// It would be waited for without end.
+#[test]
+fn a_pipe_in_the_place_of_a_template_keeps_no_runtime_from_starting() {
+    let daemon = Daemon::hello();
+    let folder = daemon.0.folder().join(".agents/templates");
+    let pipe = folder.join("holon-default/AGENTS.md");
+    fs::create_dir_all(folder.join("holon-default")).expect("a folder");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    daemon.start();
+    assert!(folder.join("holon-watcher/AGENTS.md").is_file(), "the others are written");
+    assert!(fs::symlink_metadata(&pipe).is_ok_and(|about| !about.is_file()), "it is left alone");
+    daemon.ok(&["daemon", "stop"]);
+}
+
 #[test]
 fn what_is_no_template_makes_no_agent_and_says_what_is_wrong() {
     let daemon = Daemon::hello();
@@ -234,6 +249,18 @@ fn a_template_of_a_repository_is_pinned_to_its_commit_and_brings_its_skills() {
     }
     let last = provider.requests().last().cloned().expect("a request").to_string();
     assert!(last.contains("- sort: Sorts issues."), "{last}");
+    let shown = daemon.ok(&["template", "show", address]).stdout;
+    let skill = "skill: https://github.com/team/roles/tree/main/skills/sort";
+    assert_eq!(shown, format!("Sort what comes in.\n{skill}\n"));
+    let checked = daemon.ok(&["template", "check", address, "--json"]).json();
+    assert_eq!((&checked["template"], &checked["origin"]), (&json!(address), &json!("github")));
+    let no_skill = daemon.0.run(&["template", "check", "https://github.com/team/roles/tree/main/none"]);
+    no_skill.refused(2, &["https://github.com/team/roles/tree/main/none: ", "none"]);
+    assert!(!no_skill.stderr.contains("names no skill"), "{no_skill:?}");
+    daemon
+        .0
+        .run(&["template", "check", "https://github.com/team/roles/tree/main/skills/sort"])
+        .refused(2, &["https://github.com/team/roles/tree/main/skills/sort: it has no AGENTS.md"]);
     // What is gone is named, and nothing is left of the agent.
     let gone = "https://github.com/team/roles/tree/main/nothing";
     daemon

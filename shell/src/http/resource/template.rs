@@ -60,7 +60,7 @@ fn failure(error: TemplateError) -> Box<Failure> {
         TemplateError::Fetch { problem, .. } => {
             let remote = problem.is_remote();
             let code = if remote { skills::code(&problem) } else { Code::InvalidTemplate };
-            Failure::new(code, text).hint(problem.hint())
+            Failure::new(code, text).hint(TemplateError::fetch_hint(&problem))
         }
         TemplateError::Invalid { .. } | TemplateError::Remote { .. } => {
             Failure::new(Code::InvalidTemplate, text)
