@@ -100,6 +100,66 @@ fn files_of_the_agent_are_searched_as_they_are() {
     assert!(scene.kinds("heron").is_empty());
 }
 
+/// The newest of too many are searched, and of each kind some.
+#[test]
+fn many_notes_hide_neither_newer_ones_nor_plans() {
+    let scene = Scene::new();
+    let mut world = scene.ledger.start();
+    world.create("main");
+    let home = scene.home().agent(&scene.main);
+    let write = |name: &str, text: &str, seconds: u64| {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+    };
+    for at in 0..200 {
+        write(&format!("memory/a{at:03}.md"), "a sparrow", 5_000);
+        write(&format!("notes/a{at:03}.md"), "a sparrow", 5_000);
+    }
+    write("notes/zz.md", "a newer heron", 9_000);
+    write("notes/zy.md", "an older bittern", 1_000);
+    write("work-items/work_1/plan.md", "an old plan of a heron", 1_000);
+    let mut kinds = scene.kinds("heron");
+    kinds.sort();
+    assert_eq!(kinds, ["note", "work_plan"]);
+    assert!(scene.kinds("bittern").is_empty(), "it is older than the newest 256");
+    let counts = scene.memory.status(&scene.main).unwrap().by_kind;
+    let files = counts.iter().filter(|count| ["agent_memory", "note", "work_plan"].contains(&&*count.kind));
+    assert_eq!(files.map(|count| count.documents).sum::<u64>(), 256);
+    for at in 0..200 {
+        fs::remove_file(home.join(format!("memory/a{at:03}.md"))).unwrap();
+    }
+    assert_eq!(scene.kinds("bittern"), ["note"]);
+}
+
+/// What is searched is redacted, and would not be known as a secret by its beginning.
+#[test]
+fn no_part_of_a_secret_that_a_cut_goes_through_is_searched() {
+    let home = tempfile::tempdir().unwrap();
+    let secrets = holon_text::Secrets::new([("KEY".to_owned(), "canary-0123456789-ß-end".to_owned())]);
+    let texts = Texts::new(secrets, Box::new(|_| Ok(None)));
+    fs::create_dir(home.path().join("notes")).unwrap();
+    for shown in [7, 19] {
+        let text = format!("{} canary-0123456789-ß-end", ".".repeat((256 << 10) - 1 - shown));
+        fs::write(home.path().join("notes/long.md"), text).unwrap();
+        let document = Document {
+            agent: AgentId::new("main").unwrap(),
+            source: holon_memory::Source { kind: holon_memory::Kind::Note, id: "notes/long.md".into() },
+            standing: holon_memory::Standing::Own,
+            workspace: None,
+            path: None,
+            title: String::new(),
+            updated_at: holon_facts::Wall(0),
+            events: Vec::new(),
+            stamp: None,
+        };
+        let body = files::body(&texts, home.path(), &document).unwrap();
+        assert!(body.ends_with(". "), "{}", &body[body.len() - 30..]);
+    }
+}
+
 #[test]
 fn no_link_to_a_folder_is_searched_and_the_index_is_for_its_owner_alone() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
