@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use holon_facts::event::{Event, SkillFact};
 use holon_facts::message::Ingress;
 use holon_facts::outcome::Outcome;
-use holon_facts::skill::{ACTIVE, ActivationState, SkillCatalogue};
+use holon_facts::skill::{ACTIVE, ActivationState, SkillCatalogue, SkillScope};
 use holon_facts::time::Millis;
 
 use crate::effect::Answer;
@@ -236,4 +236,26 @@ fn what_does_not_fit_is_cut_and_counted() {
     }
     let long = shown(&long);
     assert!(long.contains("chars: 120") && long.contains("more skills are not shown"), "{long}");
+}
+
+/// Of one name the workspace's is offered; of too many they are the last to be left out, wherever their names are.
+#[test]
+fn what_does_not_fit_is_left_out_by_the_precedence_of_its_scope() {
+    let scopes = [SkillScope::User, SkillScope::Agent, SkillScope::Workspace];
+    let one = |at: usize| {
+        let mut skill = skill(&format!("skill-{at:03}"), 1);
+        skill.description = holon_facts::content::Text::short("d".repeat(250));
+        skill.scope = scopes[at / 32];
+        skill
+    };
+    let catalogue = SkillCatalogue { skills: (0..96).map(one).collect(), left_out: 0, untrusted: 0 };
+    let unshown = crate::prompt::skills::unshown(&catalogue);
+    let of = |scope| unshown.iter().filter(|skill| skill.scope == scope).count();
+    assert!(of(SkillScope::Workspace) == 0 && of(SkillScope::User) > of(SkillScope::Agent), "{unshown:?}");
+    let block = format!("{:?}", crate::prompt::skills::catalogue(&catalogue));
+    for skill in &catalogue.skills {
+        assert_eq!(block.contains(&format!("{}: ", skill.name)), !unshown.contains(&skill), "{}", skill.name);
+    }
+    let note = format!("[{} more skills are not shown", unshown.len());
+    assert!(block.contains(&note), "{note}: {block}");
 }

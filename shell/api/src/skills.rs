@@ -19,7 +19,7 @@ pub struct Skills {
     pub skills: Vec<SkillShown>,
     /// Those in use, the newest last.
     pub active: Vec<ActiveSkill>,
-    /// Folders that are not looked at, or can't be.
+    /// Folders that are not looked at, or can't be, and how many skills requests have no space for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }

@@ -17,8 +17,8 @@ use super::front_matter::{self, Value};
 
 /// Folders that are looked at in one root, by name.
 pub(super) const ENTRIES: usize = 256;
-/// Names that are read of one.
-const NAMES: usize = 4_096;
+/// Names that are read of one, whatever has them: the first folders by name can be anywhere in the order of a disk.
+const NAMES: usize = 65_536;
 /// Bytes of a `SKILL.md`.
 const BYTES: u64 = 256 << 10;
 /// What is kept of files that were read.
@@ -112,9 +112,12 @@ pub(super) fn scan(
 ) -> io::Result<(Vec<Scanned>, usize)> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root)?.take(NAMES) {
-        let name = entry?.file_name();
-        // What begins with a dot is nobody's skill: an installation that is under way, for one.
-        if !name.as_encoded_bytes().starts_with(b".") {
+        let entry = entry?;
+        let name = entry.file_name();
+        // A file of another kind is no skill, and takes no place of one. What begins with a dot is nobody's skill either: an
+        // installation that is under way, for one.
+        let may_be_one = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
+        if may_be_one && !name.as_encoded_bytes().starts_with(b".") {
             names.push(name);
         }
     }
@@ -295,5 +298,19 @@ mod tests {
         turned.rotate_left(100);
         assert_eq!(first(&mut turned), 3);
         assert_eq!(turned, names[..ENTRIES]);
+    }
+
+    #[test]
+    fn plain_files_take_no_place_of_a_folder() {
+        let root = tempfile::tempdir().unwrap();
+        for at in 0..ENTRIES + 50 {
+            fs::write(root.path().join(format!("a{at:03}.md")), "").unwrap();
+        }
+        fs::create_dir(root.path().join("zeta")).unwrap();
+        fs::write(root.path().join("zeta/SKILL.md"), "---\ndescription: d\n---\n").unwrap();
+        std::os::unix::fs::symlink("zeta", root.path().join("link")).unwrap();
+        let (scanned, more) = scan(root.path(), None, &Cache::default(), &Readable::default()).unwrap();
+        let names: Vec<&str> = scanned.iter().map(|one| one.dir.as_str()).collect();
+        assert_eq!((names, more), (vec!["link", "zeta"], 0));
     }
 }

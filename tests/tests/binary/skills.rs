@@ -86,6 +86,58 @@ fn a_turn_is_offered_skills_and_uses_them_and_another_process_knows() {
 }
 
 #[test]
+fn a_skill_is_in_use_by_whichever_words_a_shell_opens_it() {
+    let provider = Provider::answering(obedient);
+    let holon = with(&provider);
+    let root = holon.folder().join(".agents/skills");
+    for name in ["home", "moved", "pushed", "inner"] {
+        skill(&root, name, "Of the user");
+    }
+    let at = |name: &str| root.join(name).display().to_string();
+    for cmd in [
+        "cat ~/.agents/skills/home/SKILL.md".to_owned(),
+        format!("cd -- {}; cat SKILL.md", at("moved")),
+        format!("bash -c 'pushd {} >/dev/null; cat SKILL.md'", at("pushed")),
+        format!("bash -c 'cat {}/SKILL.md'", at("inner")),
+    ] {
+        turn(&holon, "main", &command(&cmd));
+    }
+    let all = records(&holon);
+    let used: Vec<_> =
+        payloads(&all, "skill_activated").iter().map(|fact| fact["skill_id"].clone()).collect();
+    assert_eq!(used, ["user:home", "user:moved", "user:pushed", "user:inner"].map(|id| json!(id)));
+}
+
+/// Requests have space for the lines of some of them alone: the user's are the first to be left out, whatever their names.
+#[test]
+fn skills_for_which_a_request_has_no_space_are_named() {
+    let provider = Provider::answering(obedient);
+    let holon = with(&provider);
+    for at in 0..60 {
+        skill(&holon.folder().join(".agents/skills"), &format!("a{at:02}"), &"of the user ".repeat(15));
+    }
+    skill(&holon.work().join(".agents/skills"), "zeta", "Of the workspace");
+    turn(&holon, "main", "hello");
+    let requests = provider.requests();
+    let shown = system(&requests[0]);
+    assert!(
+        shown.contains("- zeta: Of the workspace") && shown.contains("more skills are not shown"),
+        "{shown}"
+    );
+    let listed = holon.run(&["skills", "list", "main", "--json"]).json();
+    let skills = listed["skills"].as_array().expect("skills");
+    let named = |skill: &Value| skill["name"].as_str().expect("a name").to_owned();
+    for skill in skills {
+        let is_crowded = skill["problems"].to_string().contains("requests show has no space for it");
+        assert_eq!(shown.contains(&format!("- {}: ", named(skill))), !is_crowded, "{skill}");
+        assert_eq!(skill["standing"], json!("offered"));
+    }
+    let last = skills.iter().rev().map(named).find(|name| name.starts_with('a')).expect("one");
+    let ended = holon.run(&["skills", "show", &last, "--agent", "main"]);
+    assert!(ended.stdout.contains("problem: the list that requests show has no space"), "{ended:?}");
+}
+
+#[test]
 fn what_changes_is_said_where_it_is_new_and_the_beginning_stays() {
     let provider = Provider::answering(obedient);
     let holon = with(&provider);

@@ -7,6 +7,7 @@ use holon_api::{
     CheckedSkill, CheckedSkills, Code, InstallSkill, InstalledState, Json, SkillReply, SkillRoot, SkillShown,
     SkillStanding, Skills, UninstallSkill,
 };
+use holon_core::prompt::skills::unshown;
 use holon_core::view::View;
 use holon_facts::AgentId;
 use holon_facts::message::Idempotency;
@@ -20,6 +21,9 @@ use super::look::{Looked, look};
 use crate::skills::install::{self, Destination, Entry, InstallError, Source};
 use crate::skills::{Found, GiveError, Listing, Roots, Standing, may_name};
 
+/// What stands against a skill that is offered, and that a model does not know of.
+const CROWDED: &str = "the list that requests show has no space for it; holon prompt --skill names it";
+
 pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<Skills> {
     let agent = call.path.agent_id;
     let read = |view: View<'_>, agent: &AgentId| {
@@ -28,10 +32,23 @@ pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<
     };
     let Looked { seen: (looking, active), .. } = look(&app, &agent, read).await?;
     let named = agent.clone();
-    let Listing { found, problems } = app.blocking(move |app| Ok(looking.find(app, &named))).await?;
+    let listing = app.blocking(move |app| Ok(looking.find(app, &named))).await?;
     let texts = app.runtime.texts();
     let redacted = |text: &String| texts.redact(text);
-    let skills = found.iter().map(|found| shown(found, &redacted)).collect();
+    let catalogue = listing.catalogue(texts).unwrap_or_default();
+    let crowded = unshown(&catalogue);
+    let Listing { found, mut problems } = listing;
+    if !crowded.is_empty() {
+        let count = crowded.len();
+        problems.push(format!(
+            "{count} skills are offered, and the list that requests show has no space for them"
+        ));
+    }
+    let one = |found: &Found| {
+        let is_crowded = crowded.iter().any(|skill| skill.skill_id == found.skill_id);
+        shown(found, is_crowded.then(|| CROWDED.to_owned()), &redacted)
+    };
+    let skills = found.iter().map(one).collect();
     Ok(Skills { ok: true, agent_id: agent, skills, active, problems })
 }
 
@@ -92,7 +109,7 @@ pub(super) async fn given(
     .await
 }
 
-fn shown(found: &Found, redacted: &dyn Fn(&String) -> String) -> SkillShown {
+fn shown(found: &Found, crowded: Option<String>, redacted: &dyn Fn(&String) -> String) -> SkillShown {
     let (standing, shadowed_by, broken) = match &found.standing {
         Standing::Offered => (SkillStanding::Offered, None, None),
         Standing::Shadowed { by } => (SkillStanding::Shadowed, Some(by.clone()), None),
@@ -107,7 +124,7 @@ fn shown(found: &Found, redacted: &dyn Fn(&String) -> String) -> SkillShown {
         scope: found.scope,
         standing,
         shadowed_by,
-        problems: broken.into_iter().chain(found.problems.iter().cloned()).collect(),
+        problems: broken.into_iter().chain(crowded).chain(found.problems.iter().cloned()).collect(),
         description: manifest.map(|manifest| redacted(&manifest.description)),
         entrypoint_path: found.entrypoint.display().to_string(),
         digest: manifest.map(|manifest| manifest.digest),

@@ -324,26 +324,28 @@ pub fn check(root: &Path) -> Result<Vec<(String, InstalledState, Option<Entry>)>
         return Ok(Vec::new());
     }
     drop(Root::hold(root)?);
-    let mut lock = Lock::read(root)?.skills;
+    let lock = Lock::read(root)?.skills;
     let (scanned, _) = scan::scan(root, None, &Cache::default(), &Readable::default())
         .map_err(|problem| InstallError::read(root, &problem))?;
-    let mut checked: Vec<_> = scanned
-        .into_iter()
-        .map(|one| match lock.remove(&one.dir) {
-            None => (one.dir, InstalledState::Unmanaged, None),
-            Some(entry) => {
-                let same = copy::look(&root.join(&one.dir)).is_ok_and(|tree| tree.digest == entry.digest);
-                (one.dir, if same { InstalledState::Ok } else { InstalledState::Modified }, Some(entry))
-            }
-        })
-        .collect();
+    let others = scanned.into_iter().filter(|one| !lock.contains_key(&one.dir));
+    let mut checked: Vec<_> = others.map(|one| (one.dir, InstalledState::Unmanaged, None)).collect();
     checked.extend(lock.into_iter().map(|(name, entry)| {
-        let standing =
-            if root.join(&name).exists() { InstalledState::Modified } else { InstalledState::Missing };
-        (name, standing, Some(entry))
+        let state = state(root, &name, &entry);
+        (name, state, Some(entry))
     }));
     checked.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(checked)
+}
+
+/// What became of a skill that was installed. Whether it is among those that are offered is not asked.
+fn state(root: &Path, name: &str, entry: &Entry) -> InstalledState {
+    let folder = root.join(name);
+    if !folder.exists() {
+        return InstalledState::Missing;
+    }
+    // Other names are in no lock file of ours, and may lead out of the root.
+    let same = is_name(name) && copy::look(&folder).is_ok_and(|tree| tree.digest == entry.digest);
+    if same { InstalledState::Ok } else { InstalledState::Modified }
 }
 
 #[cfg(test)]

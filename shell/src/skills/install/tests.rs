@@ -118,6 +118,20 @@ async fn a_folder_is_copied_checked_and_removed() {
     assert_eq!(place.below().len(), 3, "{:?}", place.below());
 }
 
+/// The root has more folders than are looked at for skills, and the one that was installed is the last of them.
+#[tokio::test]
+async fn an_installed_skill_is_compared_wherever_it_is_in_its_root() {
+    let place = Place::new();
+    place.skill("from/zeta", "zeta");
+    let folder = place.install("from/zeta", None).await.unwrap().folder;
+    (0..300).for_each(|at| fs::create_dir(place.root().join(format!("a{at:03}"))).unwrap());
+    let checked =
+        || check(&place.root()).unwrap().into_iter().map(|(name, is, _)| (name, is)).collect::<Vec<_>>();
+    assert_eq!(checked(), [("zeta".to_owned(), InstalledState::Ok)]);
+    fs::write(folder.join("more"), "").unwrap();
+    assert_eq!(checked(), [("zeta".to_owned(), InstalledState::Modified)]);
+}
+
 #[tokio::test]
 async fn a_part_of_a_repository_is_fetched_at_a_commit() {
     let place = Place::new();
