@@ -39,11 +39,15 @@ pub(crate) async fn follow<C: Control>(followed: Followed<C>, after: EventSeq) {
     let mut updates = Updates::new(&followed.root);
     let mut stream = Stream::default();
     loop {
-        // What came of an attempt in the meantime was missed.
-        stream.op = None;
         let cursor = *followed.shown.borrow();
         let mut events = followed.runtime.follow(&followed.agent, Some(cursor.max(after)), true);
+        let mut connected = events.connected();
         while let Ok(next) = events.next().await {
+            if connected.has_changed().is_ok_and(|changed| changed) {
+                connected.mark_unchanged();
+                // Pieces of an attempt that was under way may have been missed.
+                stream.op = None;
+            }
             let sent = match next {
                 holon_api::Followed::Live { kind, data } => followed.live(&mut stream, &kind, data).await,
                 holon_api::Followed::Event(event) => {
