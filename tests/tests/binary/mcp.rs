@@ -165,3 +165,32 @@ fn a_program_that_can_t_be_started_is_named_with_the_reason() {
     let problem = checked.json()["servers"][0]["problem"].to_string();
     assert!(problem.contains("/nonexistent/server can't be started: No such file"), "{problem}");
 }
+
+#[test]
+fn half_a_character_costs_no_answer() {
+    let holon = Holon::new();
+    add(&holon, "test", &["--extra", "cut"]);
+    let cut = call(&holon, "cut", &json!({}));
+    assert_eq!(cut.json()["parts"][0]["text"], "cut \u{fffd}", "{cut:?}");
+}
+
+#[test]
+fn a_schema_that_is_costly_to_check_is_left_to_its_server() {
+    let holon = Holon::new();
+    let marks = add(&holon, "test", &["--extra", "bomb"]);
+    let called = call(&holon, "bomb", &json!({"x": {}}));
+    assert_eq!(called.json()["parts"][0]["text"], "bomb", "{called:?}");
+    assert_eq!(marks.count("call bomb"), 1);
+}
+
+#[test]
+fn what_a_program_inherits_does_not_make_its_list_an_older_one() {
+    let holon = Holon::new();
+    let marks = add(&holon, "test", &[]);
+    for terminal in ["xterm", "dumb"] {
+        let mut listing = holon.command(&["mcp", "tools"]);
+        let listed = listing.env("TERM", terminal).output().expect("it runs");
+        assert!(String::from_utf8_lossy(&listed.stdout).contains("test__echo"), "{listed:?}");
+    }
+    assert_eq!(marks.count("start "), 1, "what it has listed is known");
+}

@@ -1,13 +1,13 @@
 //! Tools of other programs as agents have them: offered, on record, called once, whatever their server does.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use end_to_end::daemon::Daemon;
 use end_to_end::http::metrics;
-use end_to_end::obedient::{asks, obedient, told};
-use end_to_end::provider::{Call, Provider, raw_calls, says};
-use end_to_end::tool_server::{Marks, add, lives};
+use end_to_end::obedient::{asks, input, obedient, round, told};
+use end_to_end::provider::{Call, Provider, Reply, calls, raw_calls, says};
+use end_to_end::tool_server::{Marks, add, lives, program};
 use end_to_end::{Holon, count, payloads, wait_for};
 use serde_json::{Value, json};
 
@@ -281,4 +281,87 @@ fn a_tool_without_arguments_is_called_without_any() {
     let ended = holon.run(&["run", "--agent", "main", "--create-agent", "call it"]);
     assert_eq!((ended.code, marks.count("call link")), (Some(0), 1), "{ended:?}");
     assert!(provider.requests()[1].to_string().contains("file:///a"), "{:?}", provider.requests()[1]);
+}
+
+/// Calls with more text than a pipe holds where it is asked to, and what it is told otherwise.
+fn long_winded(request: &Value) -> Reply {
+    if input(request).contains("at length") && round(request) == 0 {
+        return calls(&[("test__echo", json!({"text": "x".repeat(150_000)}))]);
+    }
+    obedient(request)
+}
+
+#[test]
+fn a_server_that_reads_nothing_any_more_is_ended_and_started_again() {
+    let provider = Provider::answering(long_winded);
+    let daemon = Daemon::new(&provider);
+    let marks = add(&daemon.0, "test", &["--deaf"]);
+    daemon.ok(&["config", "set", "mcp.servers.test.call_timeout_ms", "1500"]);
+    daemon.start();
+    let said = daemon.ok(&["prompt", "--wait", "--agent", "main", "at length"]).stdout;
+    assert!(said.contains("no answer within 1500 ms"), "{said}");
+    assert_eq!((marks.count("deaf"), marks.count("call echo")), (1, 0));
+    wait_for("another server", || {
+        asks(&daemon, "main", &[("test__echo", json!({"text": "7431"}))]).contains("7431")
+    });
+    let first = marks.processes()[0];
+    wait_for("the end of the first one", || !lives(first));
+    assert_eq!(marks.count("start "), 2);
+}
+
+#[test]
+fn a_session_that_its_server_forgets_is_begun_again_and_a_closed_port_takes_nothing() {
+    let provider = Provider::answering(obedient);
+    let daemon = Daemon::new(&provider);
+    let (marks, port) = (Marks::of(&daemon.0, "http"), daemon.0.folder().join("port"));
+    let mut command = Command::new("python3");
+    command.arg(program()).arg("--sessions").arg("--marks").arg(marks.path()).arg("--http").arg(&port);
+    let mut server = command.spawn().expect("python3 is there");
+    wait_for("the server", || port.exists());
+    let url = format!("http://127.0.0.1:{}/mcp", fs::read_to_string(&port).expect("a port"));
+    daemon.ok(&["mcp", "add", "test", "--url", &url]);
+    daemon.start();
+    let echo = |text: &str| asks(&daemon, "main", &[("test__echo", json!({"text": text}))]);
+    assert!(echo("7430").contains("7430"));
+    fs::write(daemon.0.folder().join("port.forget"), "").expect("a file");
+    let said = echo("7431");
+    assert!(said.contains("7431"), "{said}");
+    assert_eq!((marks.count("unknown session"), marks.count("call echo")), (1, 2));
+    server.kill().expect("it ends");
+    server.wait().expect("it has ended");
+    let said = echo("7432");
+    assert!(said.contains("tool_server_unavailable") && said.contains("connection refused"), "{said}");
+}
+
+/// Prompts until an agent is offered a tool; `test__echo` is always offered.
+fn wait_for_tool(daemon: &Daemon, provider: &Provider, tool: &str) {
+    wait_for(tool, || {
+        daemon.ok(&["prompt", "--wait", "--agent", "main", "nothing"]);
+        let last = provider.requests().last().cloned().expect("a request");
+        let offered = of_servers(&last);
+        assert!(offered.contains(&"test__echo"), "{offered:?}");
+        offered.contains(&tool)
+    });
+}
+
+#[test]
+fn a_change_that_can_t_be_listed_at_once_takes_no_tool_away_and_is_not_forgotten() {
+    let provider = Provider::answering(obedient);
+    let (daemon, marks) = daemon(&provider, &["--fails-to-list"]);
+    asks(&daemon, "main", &[("test__change", json!({"name": "brand_new"}))]);
+    wait_for_tool(&daemon, &provider, "test__brand_new");
+    assert_eq!(marks.count("failed to list"), 1);
+}
+
+#[test]
+fn a_change_of_an_agent_s_own_server_is_offered() {
+    let provider = Provider::answering(obedient);
+    let daemon = Daemon::new(&provider);
+    add(&daemon.0, "test", &[]);
+    daemon.ok(&["config", "set", "mcp.servers.test.per_agent", "true"]);
+    daemon.start();
+    asks(&daemon, "main", &[("test__change", json!({"name": "brand_new"}))]);
+    wait_for_tool(&daemon, &provider, "test__brand_new");
+    let said = asks(&daemon, "main", &[("test__brand_new", json!({}))]);
+    assert!(said.contains("brand_new"), "{said}");
 }
