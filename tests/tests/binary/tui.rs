@@ -54,6 +54,33 @@ fn a_console_is_used_resized_survives_a_crash_of_the_runtime_and_leaves_the_agen
     assert_eq!(daemon.events_of("turn_terminal"), 2, "each prompt was taken once");
 }
 
+#[test]
+fn prompts_of_an_outage_arrive_in_the_order_in_which_they_were_written() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let mut terminal = OnTerminal::start(&daemon.0.command(&["tui"]), None);
+    shows(&terminal, "connected");
+    daemon.kill();
+    shows(&terminal, "connection lost");
+    let names: Vec<String> = (0..6).map(|number| format!("order {number}")).collect();
+    for name in &names {
+        terminal.press(format!("{name}\r").as_bytes());
+        shows(&terminal, &format!("{name} (sending)"));
+    }
+    daemon.start();
+    for name in &names {
+        shows(&terminal, &format!("› {name}"));
+    }
+    wait_for("nothing on its way", || !terminal.screen().contains("(sending)"));
+    for name in &names {
+        wait_for(&format!("one {name}"), || times(&terminal, name) == 1);
+    }
+    let transcript = daemon.ok(&["transcript", "--json"]).json().to_string();
+    let places: Vec<Option<usize>> = names.iter().map(|name| transcript.find(name.as_str())).collect();
+    assert!(places.is_sorted() && !places.contains(&None), "{places:?}");
+    leave(terminal);
+}
+
 /// A console on a runtime that answers "Hello", in its own screen or another way.
 fn console(options: &[&str]) -> (Daemon, OnTerminal) {
     let daemon = Daemon::hello();
@@ -164,6 +191,10 @@ fn what_a_command_in_the_foreground_prints_is_shown_while_it_runs_and_is_never_d
     shows(&late, "│ begin");
     std::fs::write(daemon.0.home().join("agents/main/go"), "").expect("it is written");
     shows(&terminal, "All done.");
+    // What is durable is shown like what was live: without colours, and without what was written over.
+    shows(&terminal, "✓ exit status 0");
+    wait_for("its last line", || terminal.screen().lines().any(|line| line.trim() == "50 %"));
+    assert!(!terminal.screen().contains('\u{fffd}'), "{}", terminal.screen());
     for terminal in [terminal, late] {
         wait_for("nothing that is live", || !terminal.screen().contains("│ begin"));
         leave(terminal);

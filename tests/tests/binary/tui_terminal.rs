@@ -37,6 +37,32 @@ fn reported(holon: Holon) -> String {
     leave(terminal).1
 }
 
+/// A selector makes a character a picture of two columns, which some terminals show in one. This one does, too.
+#[test]
+fn nothing_of_a_list_is_left_around_pictures() {
+    let numbers: String = (0..12).map(|number| format!("{number:02},")).collect();
+    let report = format!("{}{numbers}", "\u{26a0}\u{fe0f}".repeat(10));
+    let holon = Holon::new();
+    let model = holon.scenario(&json!([{ "text": report }]));
+    let daemon = Daemon(holon.with("HOLON_MODEL", &model));
+    daemon.start();
+    let mut terminal = OnTerminal::start(&daemon.0.command(&["tui"]), None);
+    shows(&terminal, "idle");
+    terminal.press(b"go\r");
+    shows(&terminal, &numbers);
+    terminal.press(b"\x1b[17~");
+    shows(&terminal, "turn_terminal");
+    terminal.press(b"\x1b");
+    wait_for("no list", || !terminal.screen().contains("Esc closes"));
+    shows(&terminal, &numbers);
+    let screen = terminal.screen();
+    let shown = |line: &&str| line.starts_with('\u{26a0}') && line.contains(&numbers);
+    let line = screen.lines().find(shown).expect("it is there");
+    let rest = line.replace(['\u{26a0}', '\u{fe0f}', ' '], "");
+    assert_eq!(rest, numbers, "{screen}");
+    leave(terminal);
+}
+
 /// Numbers of the colours that were chosen.
 fn colours(written: &str) -> Vec<u8> {
     let chosen = written.split("\x1b[").filter_map(|rest| rest.split_once('m'));
