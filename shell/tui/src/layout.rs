@@ -157,7 +157,9 @@ fn pending(model: &Model, columns: usize) -> Vec<Line> {
     }
     for prompt in &model.sending {
         let text = crate::text::clean(&prompt.text);
-        shown.extend(plain(&format!("› {text} (sending)"), columns, aside));
+        let other = Some(&prompt.agent).filter(|agent| **agent != model.agent);
+        let whom = other.map_or_else(String::new, |agent| format!(" to {agent}"));
+        shown.extend(plain(&format!("› {text} (sending{whom})"), columns, aside));
     }
     shown
 }

@@ -87,6 +87,8 @@ fn prompts_to_another_agent_do_not_wait_for_those_of_the_first() {
     enter(&mut model, "one");
     enter(&mut model, "/agent other");
     assert_eq!(texts(&enter(&mut model, "two")), ["two"]);
+    let shown = screen(&model);
+    assert!(shown.contains("one (sending to main)") && shown.contains("two (sending)"), "{shown}");
 }
 
 /// An ask of another agent, chosen to be answered.
