@@ -1,8 +1,12 @@
 //! `holon tui` on a real terminal, against a real runtime.
 
+use std::fs::File;
+
 use end_to_end::daemon::Daemon;
+use end_to_end::http::{ask, get};
 use end_to_end::terminal::OnTerminal;
 use end_to_end::{Holon, wait_for};
+use rustix::fs::{FlockOperation, fcntl_lock};
 use serde_json::{Value, json};
 
 fn shows(terminal: &OnTerminal, text: &str) {
@@ -88,6 +92,36 @@ fn console(options: &[&str]) -> (Daemon, OnTerminal) {
     let terminal = OnTerminal::start(&daemon.0.command(&[&["tui"], options].concat()), None);
     shows(&terminal, "connected");
     (daemon, terminal)
+}
+
+/// A lock on the shared index keeps the runtime from writing, so it refuses what comes.
+#[test]
+fn a_prompt_that_can_not_be_taken_for_the_moment_shows_why_and_is_sent_again() {
+    let (daemon, mut terminal) = console(&[]);
+    terminal.press(b"before\r");
+    shows(&terminal, "Hello");
+    shows(&terminal, "idle");
+    let socket = daemon.run_file("holon.sock");
+    let index = File::open(format!("{}-shm", daemon.ledger().display())).expect("a shared index");
+    wait_for("a lock", || fcntl_lock(&index, FlockOperation::NonBlockingLockShared).is_ok());
+    let first = socket.clone();
+    let waiting = std::thread::spawn(move || {
+        let path = "/control/agents/main/prompt";
+        // Whether it gets an answer is not what matters.
+        ask(&first, "POST", path, &[("Idempotency-Key", "first")], Some(&json!({ "text": "first" }))).ok();
+    });
+    wait_for("word of the lock", || {
+        get(&socket, "/control/runtime/readiness").is_ok_and(|answer| answer.body["ready"] == false)
+    });
+    terminal.press(b"during\r");
+    shows(&terminal, "not sent yet: ");
+    shows(&terminal, "during (sending)");
+    drop(index);
+    waiting.join().expect("it ends");
+    wait_for("nothing on its way", || !terminal.screen().contains("(sending)"));
+    wait_for("the prompt", || times(&terminal, "during") == 1);
+    assert!(!terminal.screen().contains("not sent yet"), "{}", terminal.screen());
+    leave(terminal);
 }
 
 /// Closes the list on top: a key that follows at once would be another one.
