@@ -118,7 +118,7 @@ async fn a_question_is_passed_on_with_the_call_that_it_is_of() {
         if asked["params"]["name"] == "asks" {
             asks = asked.clone();
             let wanted = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}});
-            let params = json!({"message": "Delete it?", "requestedSchema": wanted});
+            let params = json!({"mode": "form", "message": "Delete it?", "requestedSchema": wanted});
             let question =
                 json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params});
             return Some(vec![question]);
