@@ -1,6 +1,7 @@
 //! Whether arguments are what a tool takes. Schemas come from servers: none of them may cost more than the call that it is for.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 
 use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
 use holon_platform::spawn;
@@ -10,8 +11,12 @@ use crate::connection::CallError;
 
 /// A schema that leads to more places than that for one value is left to its server.
 const MOST_PLACES: u64 = 10_000;
+/// So is one that leads to more for all values of the arguments: each of them may be an error that is kept.
+const MOST_VISITS: u64 = 200_000;
 /// The same for one that leads deeper: every level takes from the stack.
 const MOST_LEVELS: usize = 256;
+/// Bytes of what is wrong with arguments.
+const MOST_TEXT: usize = 4 << 10;
 
 /// Whether arguments are what a schema asks for, away from the threads that must not wait. The check goes on to its end, which
 /// has a bound, although nobody waits any more.
@@ -37,7 +42,26 @@ fn check(schema: &Value, arguments: &Value) -> Result<(), CallError> {
         compiler.add_resource(PLACE, schema.clone()).and_then(|()| compiler.compile(PLACE, &mut schemas));
     // Its own server can read it, or will say so.
     let Ok(index) = compiled else { return Ok(()) };
-    schemas.validate(arguments, index).map_err(|error| CallError::Arguments(format!("{error:#}")))
+    schemas.validate(arguments, index).map_err(|error| {
+        let mut beginning = Beginning(String::new());
+        if write!(beginning, "{error:#}").is_err() {
+            beginning.0.push_str(" …");
+        }
+        CallError::Arguments(beginning.0)
+    })
+}
+
+/// The beginning of a text: whoever writes more is stopped.
+struct Beginning(String);
+
+impl Write for Beginning {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST_TEXT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 struct NoLoader;
@@ -50,8 +74,13 @@ impl UrlLoader for NoLoader {
 
 /// Whether a check visits few places of a schema. A few lines that refer to each other can lead to more than anybody counts.
 fn is_cheap(schema: &Value, arguments: &Value) -> bool {
-    let mut places = Places { root: schema, known: BTreeMap::new() };
-    size(schema) <= MOST_PLACES && places.of(schema, depth(arguments), 0) <= MOST_PLACES
+    if size(schema) > MOST_PLACES {
+        return false;
+    }
+    let mut counted = Places { root: schema, known: BTreeMap::new() };
+    let Reach { places, levels } = counted.of(schema, depth(arguments), 0);
+    let visits = places.saturating_mul(size(arguments));
+    places <= MOST_PLACES && levels <= MOST_LEVELS && visits <= MOST_VISITS
 }
 
 fn size(value: &Value) -> u64 {
@@ -72,18 +101,38 @@ fn depth(value: &Value) -> usize {
     1 + below.unwrap_or(0)
 }
 
+/// How many places a part of a schema leads to, and how deep.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    places: u64,
+    levels: usize,
+}
+
+impl Reach {
+    const ONE: Self = Self { places: 1, levels: 1 };
+    const ENDLESS: Self = Self { places: u64::MAX, levels: usize::MAX };
+
+    fn and(self, other: Self) -> Self {
+        Self { places: self.places.saturating_add(other.places), levels: self.levels.max(other.levels) }
+    }
+
+    fn below(self) -> Self {
+        Self { levels: self.levels.saturating_add(1), ..self }
+    }
+}
+
 /// Counts the places of a schema that one path through a value leads to, at most.
 struct Places<'a> {
     root: &'a Value,
     /// By what is referred to, and how deep the value is there.
-    known: BTreeMap<(&'a str, usize), u64>,
+    known: BTreeMap<(&'a str, usize), Reach>,
 }
 
 impl<'a> Places<'a> {
     /// Those of a part of the schema, for a value that is so deep.
-    fn of(&mut self, part: &'a Value, depth: usize, level: usize) -> u64 {
+    fn of(&mut self, part: &'a Value, depth: usize, level: usize) -> Reach {
         if level > MOST_LEVELS {
-            return u64::MAX;
+            return Reach::ENDLESS;
         }
         match part {
             Value::Array(items) => self.of_all(items, depth, level),
@@ -91,30 +140,30 @@ impl<'a> Places<'a> {
                 let named = entries.get("$id").or_else(|| entries.get("id"));
                 // What is below is a document of its own: references in it lead elsewhere.
                 if named.is_some_and(Value::is_string) && !std::ptr::eq(part, self.root) {
-                    return u64::MAX;
+                    return Reach::ENDLESS;
                 }
-                entries.iter().fold(1, |sum: u64, (key, value)| {
-                    sum.saturating_add(self.of_keyword(key, value, depth, level))
-                })
+                let all = entries.iter().map(|(key, value)| self.of_keyword(key, value, depth, level));
+                all.fold(Reach::ONE, Reach::and)
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Reach::ONE,
         }
     }
 
-    fn of_all(&mut self, parts: impl IntoIterator<Item = &'a Value>, depth: usize, level: usize) -> u64 {
-        parts.into_iter().fold(1, |sum: u64, part| sum.saturating_add(self.of(part, depth, level + 1)))
+    fn of_all(&mut self, parts: impl IntoIterator<Item = &'a Value>, depth: usize, level: usize) -> Reach {
+        let all = parts.into_iter().map(|part| self.of(part, depth, level + 1).below());
+        all.fold(Reach::ONE, Reach::and)
     }
 
-    fn of_keyword(&mut self, key: &str, value: &'a Value, depth: usize, level: usize) -> u64 {
+    fn of_keyword(&mut self, key: &str, value: &'a Value, depth: usize, level: usize) -> Reach {
         match (key, value) {
-            ("$ref", Value::String(to)) => self.of_reference(to, depth, level),
-            ("$dynamicRef" | "$recursiveRef", _) => u64::MAX,
+            ("$ref", Value::String(to)) => self.of_reference(to, depth, level).below(),
+            ("$dynamicRef" | "$recursiveRef", _) => Reach::ENDLESS,
             // Visited where something refers to them.
-            ("$defs" | "definitions", _) => 1,
-            ("const" | "enum" | "default" | "examples", _) => size(value),
+            ("$defs" | "definitions", _) => Reach::ONE,
+            ("const" | "enum" | "default" | "examples", _) => Reach { places: size(value), levels: 1 },
             ("properties" | "patternProperties", Value::Object(parts)) => match depth.checked_sub(1) {
                 Some(depth) => self.of_all(parts.values(), depth, level),
-                None => 1,
+                None => Reach::ONE,
             },
             ("dependentSchemas" | "dependencies", Value::Object(parts)) => {
                 self.of_all(parts.values(), depth, level)
@@ -129,25 +178,27 @@ impl<'a> Places<'a> {
                 | "unevaluatedProperties",
                 _,
             ) => match depth.checked_sub(1) {
-                Some(depth) => self.of(value, depth, level + 1),
-                None => 1,
+                Some(depth) => self.of(value, depth, level + 1).below(),
+                None => Reach::ONE,
             },
-            _ => self.of(value, depth, level + 1),
+            _ => self.of(value, depth, level + 1).below(),
         }
     }
 
-    fn of_reference(&mut self, to: &'a str, depth: usize, level: usize) -> u64 {
-        let Some(part) = to.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)) else {
-            return u64::MAX;
+    fn of_reference(&mut self, to: &'a str, depth: usize, level: usize) -> Reach {
+        // A `%` stands for another character to whoever checks, and not here.
+        let pointer = to.strip_prefix('#').filter(|pointer| !pointer.contains('%'));
+        let Some(part) = pointer.and_then(|pointer| self.root.pointer(pointer)) else {
+            return Reach::ENDLESS;
         };
         if let Some(known) = self.known.get(&(to, depth)) {
             return *known;
         }
         // Until it is known: one that leads to itself has no end.
-        self.known.insert((to, depth), u64::MAX);
-        let places = self.of(part, depth, level + 1);
-        self.known.insert((to, depth), places);
-        places
+        self.known.insert((to, depth), Reach::ENDLESS);
+        let reach = self.of(part, depth, level + 1);
+        self.known.insert((to, depth), reach);
+        reach
     }
 }
 
@@ -206,6 +257,45 @@ mod tests {
         for endless in [json!({"$ref": "#"}), json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]})] {
             assert_eq!(check(&endless, &json!({})), Ok(()));
         }
+    }
+
+    /// The end of a chain is known before its beginning is looked at.
+    #[test]
+    fn a_chain_is_as_long_as_all_of_its_pieces() {
+        let one = |n: usize| (format!("a{n:03}"), json!({"$ref": format!("#/$defs/a{:03}", n + 1)}));
+        let chain = |length: usize, pieces: &[usize]| {
+            let mut defs: Map<String, Value> = (0..length).map(one).collect();
+            defs.insert(format!("a{length:03}"), json!({"type": "string"}));
+            let to = |n: &usize| json!({"$ref": format!("#/$defs/a{n:03}")});
+            let pieces: Vec<Value> = pieces.iter().map(to).collect();
+            json!({"properties": {"x": {"anyOf": pieces}}, "$defs": defs})
+        };
+        let arguments = json!({"x": 1});
+        assert!(is_cheap(&chain(100, &[50, 0]), &arguments));
+        for pieces in [&[210, 0][..], &[300, 200, 100, 0]] {
+            assert!(!is_cheap(&chain(420, pieces), &arguments), "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn a_reference_that_is_written_otherwise_is_followed_by_nobody() {
+        let mut schema = doubling(22, |both| json!({ "allOf": both }));
+        let text = schema.to_string().replace("#/$defs/a", "#/$defs/%61");
+        schema = serde_json::from_str(&text).unwrap();
+        for n in 0..=22 {
+            schema["$defs"][format!("%61{n}")] = json!(true);
+        }
+        assert!(!is_cheap(&schema, &json!({"x": 1})));
+    }
+
+    #[test]
+    fn many_values_are_as_costly_as_many_places_and_what_is_wrong_is_cut() {
+        let every =
+            json!({"properties": {"x": {"items": {"allOf": vec![json!({"type": "integer"}); 2_000]}}}});
+        let values = |count: usize| json!({"x": vec!["a"; count]});
+        assert_eq!(check(&every, &values(10_000)), Ok(()), "left to its server");
+        let wrong = check(&every, &values(20)).unwrap_err();
+        assert!(matches!(&wrong, CallError::Arguments(why) if why.ends_with(" …") && why.len() < 5_000));
     }
 
     #[test]
