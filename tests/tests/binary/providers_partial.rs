@@ -90,7 +90,7 @@ fn signal(child: &Child, name: &str) {
 #[test]
 fn whatever_a_run_waits_for_it_ends_at_once_when_asked() {
     let late = || says("Much too late.").late(Duration::from_secs(40));
-    let again = || fails(429, "x").header("retry-after", "3600");
+    let again = || fails(429, "x").header("retry-after", "60");
     let dribble = || says(&"word ".repeat(9_000)).dribble(Duration::from_millis(20));
     let rows: [(Reply, &str, bool); 6] = [
         (Reply::Hang, "-INT", true),

@@ -115,7 +115,7 @@ pub(in crate::perform) async fn call(
     let tokens = call.output_tokens.min(settings.commands.default_tokens);
     let most = usize::try_from(tokens.saturating_mul(CHARACTERS_PER_TOKEN)).unwrap_or(usize::MAX);
     let clipped = fitting(tokens, most, |most| clip_middle(&content, most), |text| tokens::estimate(text));
-    let (truncated, content) = (clipped.len() < content.len(), clipped);
+    let (truncated, content) = (clipped != content, clipped);
     if is_error {
         return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, content).retryable(true));
     }

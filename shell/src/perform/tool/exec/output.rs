@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn escapes_count_and_both_streams_share() {
-        let (quotes, plain) = (kept(&"\"".repeat(5_000)), kept("short"));
+        let (quotes, plain) = (kept(&"they wrote \"yes\" and went on ".repeat(200)), kept("short"));
         let (out, err) = share(&quotes, &plain, 1_000);
         let length = serde_json::to_string(&out.text).unwrap().chars().count();
         assert!((800..=1_000).contains(&length), "{length}");
