@@ -140,6 +140,68 @@ await test("a stream that is refused is not asked for without a pause, and follo
   stopFollowing();
 });
 
+await test("a tab that shares its stream follows again after a refusal, and fetches what happened meanwhile", async () => {
+  /** @type {Promise<unknown>} */
+  let held = Promise.resolve();
+  const locks = { request: (/** @type {string} */ _, /** @type {any} */ options, /** @type {() => Promise<void>} */ hold) => (held = held.then(() => options.signal.aborted || hold())) };
+  const posted = /** @type {string[]} */ ([]);
+  const channels = /** @type {any[]} */ ([]);
+  const { BroadcastChannel } = globalThis;
+  class Channel {
+    open = true;
+    constructor() { channels.push(this); }
+    close() { this.open = false; }
+    postMessage(/** @type {any} */ { kind }) {
+      if (!this.open) throw new Error("The channel is closed.");
+      posted.push(kind);
+    }
+  }
+  Object.assign(globalThis, { BroadcastChannel: Channel });
+  Object.defineProperty(globalThis, "navigator", { value: { locks }, configurable: true });
+  const { connection } = await load("lib/follow.js");
+  const { followOne } = await load("lib/one.js");
+  const { gaps, startFollowing, stopFollowing } = await load("lib/store.js");
+  /** The events that the agent has, and those of them that were heard. */
+  const [had, heard] = [[2], /** @type {number[]} */ ([])];
+  let refusals = 2;
+  globalThis.fetch = async (/** @type {any} */ url) => {
+    const { pathname, searchParams } = new URL(url, "http://runtime");
+    const events = had.filter((seq) => seq > Number(searchParams.get("after_seq"))).map((event_seq) => ({ event_seq, type: "turn_started" }));
+    if (pathname === "/agents/a/events") return json({ events, more: false });
+    if (pathname !== "/events/stream") return json({ events: [], last_position: 5, agents: [], asks: [], more: false });
+    if (refusals === 0) return new Response(new ReadableStream({ start: nothing }));
+    refusals -= 1;
+    return json({ code: "cursor_ahead", error: "The ledger ends before." }, 409);
+  };
+  const stop = followOne({ id: "a", isPublic: true, after: 1, on: (/** @type {string} */ _, /** @type {any} */ event) => heard.push(event.event_seq), resumed: nothing, refused: nothing });
+  await until("the first event", async () => heard.length === 1);
+  void startFollowing();
+  await until("the refusal", async () => connection.value.state === "lost" && refusals === 1);
+  had.push(3);
+  await until("what happened meanwhile", async () => heard.length === 2);
+  await until("the stream", async () => connection.value.state === "open" && refusals === 0);
+  stop();
+  had.push(4);
+  gaps.value += 1;
+  stopFollowing();
+  await held;
+  check(heard.join() === "2,3" && posted.filter((kind) => kind === "begin").length === 3, `${heard.join()}; ${posted.join()}`);
+
+  // Another tab has the stream, and is further ahead than is fetched.
+  const { followShared } = await load("lib/shared.js");
+  let [missed, pages] = [0, 0];
+  globalThis.fetch = async (/** @type {any} */ url) => (pages += 1, json({ events: [], more: true, next: Number(new URL(url, "http://runtime").searchParams.get("after")) + 1 }));
+  locks.request = () => Promise.reject(new Error("It is held."));
+  const shared = followShared({ on: nothing, resumed: nothing, missed: () => (missed += 1), refused: nothing });
+  shared.from(5);
+  channels.at(-1).onmessage({ data: { kind: "begin", from: 100_000 } });
+  await until("what was left out", async () => missed > 0);
+  shared.stop();
+  check(missed === 1 && pages === 20, `${missed} times after ${pages} pages`);
+  Object.assign(globalThis, { BroadcastChannel });
+  Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
+});
+
 await test("the events of an agent go on after a proxy's error, and end where they are refused", async () => {
   const { listeners } = await load("lib/store.js");
   const { followOne } = await load("lib/one.js");
@@ -192,6 +254,64 @@ await test("prompts arrive in their order, each under one key, and those that ar
   check(asked[6].key !== asked[5].key, "another text has the same key");
 });
 
+await test("a prompt that does not arrive gives its reason, and is taken back or discarded", async () => {
+  const { draftOf, outgoingOf, submit, unsent, write } = await load("lib/outgoing.js");
+  const { Waiting } = await load("pages/conversation.js");
+  const { report } = await load("lib/follow.js");
+  const images = [{ name: "a.png", size: 3, data: "AAAA" }];
+  /** @type {{ text: string, key: string, signal: AbortSignal }[]} */
+  const asked = [];
+  /** No line, or one on which nothing arrives. */
+  let silent = false;
+  globalThis.fetch = (/** @type {any} */ _, /** @type {any} */ options) => {
+    const { text } = JSON.parse(options.body);
+    asked.push({ text, key: options.headers["Idempotency-Key"], signal: options.signal });
+    if (text.startsWith("later")) return Promise.resolve(json({ message_id: `msg_${asked.length}` }));
+    if (!silent) return Promise.reject(new TypeError("no line"));
+    return new Promise((_, failed) => options.signal.addEventListener("abort", () => failed(options.signal.reason)));
+  };
+  const send = (/** @type {any} */ draft) => (write("b", draft), submit("b", false));
+  const row = (at = 0) => Waiting({ id: "b", one: outgoingOf("b")[at] });
+  const states = () => outgoingOf("b").map((/** @type {any} */ one) => `${one.text} ${one.state}`).join();
+  /** Presses a button of a row. @param {any} node @param {string} label @returns {boolean} */
+  const press = (node, label) => {
+    if (Array.isArray(node)) return node.some((child) => press(child, label));
+    if (node?.type !== "button" || plain(node) !== label) return node?.props ? press(node.props.children, label) : false;
+    return node.props.disabled || node.props.onClick(), true;
+  };
+  const { timeout } = AbortSignal;
+  const limits = /** @type {number[]} */ ([]);
+  AbortSignal.timeout = (ms) => (limits.push(ms), timeout.call(AbortSignal, ms));
+
+  send({ text: "first", images });
+  send({ text: "later 1" });
+  check(!press(row(), "Discard") && unsent("b") === "", "what has not failed yet is offered");
+  await until("the failure", async () => outgoingOf("b")[0].problem !== null);
+  check(plain(row(), ["button"]).includes("sending again: The runtime can't be reached."), plain(row()));
+  report("open");
+  check(unsent("b").includes("sent again") && !unsent("b").includes("away"), unsent("b"));
+  report("lost");
+  check(unsent("b").includes("the runtime is away"), unsent("b"));
+  check(!press(row(1), "Discard") && states() === "first sending,later 1 sending", states());
+  check(press(row(), "Take back"), "there is no button");
+  await until("the next prompt", async () => states() === "later 1 sent");
+  check(draftOf("b").text === "first" && draftOf("b").images.length === 1 && unsent("b") === "", "the draft is lost");
+
+  submit("b", false);
+  await until("the failure", async () => outgoingOf("b")[1].problem !== null);
+  check(asked.at(-1)?.key === asked[0].key, "sent again unchanged it has another key");
+  silent = true;
+  await until("another attempt", async () => asked.length === 4);
+  send({ text: "later 2" });
+  write("b", { text: "a draft" });
+  check(press(row(1), "Take back") && states() === "later 1 sent,first sending,later 2 sending", "what is written is lost");
+  check(press(row(1), "Discard"), "there is no button");
+  await until("the last prompt", async () => states() === "later 1 sent,later 2 sent");
+  AbortSignal.timeout = timeout;
+  check(asked[3].signal.aborted && draftOf("b").text === "a draft", "it is still under way");
+  check(asked.map(({ text }) => text).join() === "first,later 1,first,first,later 2" && limits.join() === "120000,30000,120000,120000,30000", limits.join());
+});
+
 await test("the command that does the same takes any text", async () => {
   const { command, lastWord, option } = await load("api.js");
   const prompt = (/** @type {string} */ text) => command("prompt", { agent_id: "main" }, ["--interject", ...lastWord(text)]);
@@ -202,13 +322,19 @@ await test("the command that does the same takes any text", async () => {
   check(item === "holon work add --agent main '--step=-x `id`' --plan 'it'\\''s' Ship", item);
 });
 
-await test("a timer that has fired for the last time is no longer open", async () => {
+await test("a timer that has fired or was skipped for the last time is no longer open", async () => {
   const { append, recorded, spans } = await load("pages/timeline.js");
   const event = (/** @type {number} */ event_seq, /** @type {string} */ type, /** @type {any} */ payload) => recorded({ event_seq, type, ts: new Date(event_seq * 1_000).toISOString(), payload });
   const records = [
     event(1, "timer_created", { timer_id: "timer_1", summary: "once" }), event(2, "timer_created", { timer_id: "timer_2", interval_ms: 1_000 }),
     event(3, "timer_fired", { timer_id: "timer_1" }), event(4, "timer_fired", { timer_id: "timer_2", next_fire_at: "2026-01-01T00:00:00Z" }), event(5, "timer_fired", { timer_id: "timer_9" }), event(6, "text", {}),
   ].flat();
+  const skipped = [
+    event(1, "timer_created", { timer_id: "timer_1", summary: "once" }), event(2, "timer_created", { timer_id: "timer_2", interval_ms: 1_000 }),
+    event(3, "timer_skipped", { timer_id: "timer_1" }), event(4, "timer_skipped", { timer_id: "timer_2", next_fire_at: "2026-01-01T00:00:00Z" }), event(5, "timer_skipped", { timer_id: "timer_9" }),
+  ].flat();
+  const left = spans(skipped).map((/** @type {any} */ span) => `${span.label} ${span.from} ${span.to}`).join();
+  check(left === "once 1000 3000,timer_2 2000 null,timer_2 skipped 4000 4000,timer_9 skipped 5000 5000", left);
   const shown = spans(records).map((/** @type {any} */ span) => `${span.label} ${span.from} ${span.to}`).join();
   check(shown === "once 1000 3000,timer_2 2000 null,timer_2 fired 4000 4000,timer_9 fired 5000 5000", shown);
   const known = { records: records.slice(0, 2), last: 2, cut: null };

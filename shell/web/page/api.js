@@ -158,6 +158,7 @@ function address(name, params, query) {
  * @property {string} [key] the idempotency key of a message
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
+ * @property {number} [patience] how long it may take, in milliseconds
  */
 
 /** @param {string} name @param {Options} options */
@@ -195,7 +196,7 @@ function unreachable(error, late) {
  * @param {string} name a key of `ROUTES` @param {Options} [options] @returns {Promise<any>}
  */
 export async function call(name, options = {}) {
-  const late = AbortSignal.timeout(PATIENT_MS);
+  const late = AbortSignal.timeout(options.patience ?? PATIENT_MS);
   const signals = options.signal ? [late, options.signal] : [late];
   try {
     const response = await request(name, { ...options, signal: AbortSignal.any(signals) });

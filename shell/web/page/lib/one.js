@@ -3,7 +3,7 @@
 
 import { ApiError, call } from "../api.js";
 import { follow } from "./follow.js";
-import { listeners } from "./store.js";
+import { gaps, listeners } from "./store.js";
 
 /** Events of a page of what is missing. */
 const PAGE = 512;
@@ -76,9 +76,10 @@ export function followOne({ id, isPublic, after, on, resumed, refused }) {
     stopped = true;
     kept = [];
     listeners.delete(hear);
+    leave();
   };
   listeners.add(hear);
-  // What happened between the status that was read and now.
-  void fill();
+  // At once what happened between the status that was read and now, and later what did not come.
+  const leave = gaps.subscribe(() => filling ? void (dropped = true) : void fill());
   return stop;
 }

@@ -18,6 +18,7 @@ const AGAIN_MS = 1_000;
  * @typedef {object} Following
  * @property {(event: any) => void} on
  * @property {() => void} resumed what is shown may be another now
+ * @property {() => void} missed events were left out
  * @property {(error: ApiError) => void} refused the stream can't be followed on
  */
 
@@ -32,7 +33,8 @@ export function followShared(following) {
   let controller = new AbortController();
   /** @type {() => void} */
   let leave = () => {};
-  const post = (/** @type {any} */ message) => channel?.postMessage(message);
+  // The channel is closed then, and what still listens to the connection for a moment would throw out of its report.
+  const post = (/** @type {any} */ message) => stopped || channel?.postMessage(message);
 
   const take = (/** @type {any} */ event, /** @type {number} */ id) => {
     if (stopped || id <= last) return;
@@ -52,7 +54,7 @@ export function followShared(following) {
     for (let page = 0; last < to && !stopped; ) {
       if (page === PAGES) {
         last = to;
-        following.resumed();
+        following.missed();
         break;
       }
       try {

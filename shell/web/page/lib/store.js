@@ -24,6 +24,8 @@ export const asks = signal(null);
 export const runtime = signal(/** @type {any} */ (null));
 /** Whoever wants the events of all agents as they come. @type {Set<(event: any) => void>} */
 export const listeners = new Set();
+/** So often events did not come to the listeners: who needs each of them fetches those. */
+export const gaps = signal(0);
 
 export const agentNames = computed(() => (agents.value ?? []).map((agent) => agent.agent_id));
 
@@ -138,13 +140,17 @@ export async function startFollowing() {
       for (const listener of listeners) listener(event);
     },
     resumed: () => void loadAll(),
+    missed: () => (void loadAll(), (gaps.value += 1)),
     refused: (error) => again(shared.stop, error),
   });
   stop = shared.stop;
   try {
     const { last_position: position } = await call("allEvents", { query: { limit: 1, order: "desc" } });
     await loadAll();
-    if (stop === shared.stop) shared.from(position);
+    if (stop !== shared.stop) return;
+    // What happened before that position, while nothing was followed.
+    if (tries > 0) gaps.value += 1;
+    shared.from(position);
   } catch (error) {
     again(shared.stop, error);
   }

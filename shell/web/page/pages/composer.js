@@ -3,7 +3,7 @@
 import { command, lastWord, option } from "../api.js";
 import { addImages, Along } from "../lib/along.js";
 import { clean } from "../lib/format.js";
-import { draftOf, outgoingOf, submit as send, write as writeTo } from "../lib/outgoing.js";
+import { draftOf, submit as send, unsent, write as writeTo } from "../lib/outgoing.js";
 import { Command } from "../lib/parts.js";
 import { html, useRef, useState } from "../vendor.js";
 
@@ -50,6 +50,6 @@ export function Composer({ shared }) {
     <${Along} id=${id} images=${images} setImages=${setImages} skills=${skills} setSkills=${setSkills} attach=${attach} disabled=${stopped} />
     <div class="buttons"><button class="btn primary" disabled=${!text.trim() || stopped} data-command=${shell}>Send</button>
       ${status.run && html`<label class="check"><input type="checkbox" checked=${interject} onChange=${(/** @type {any} */ event) => (setInterject(event.target.checked), writeTo(id, {}))} />into the turn in progress</label>`}
-      <span class="hint" id="composer-hint">${stopped ? "The agent is stopped: start it first." : "Enter sends, Shift-Enter breaks the line, Up calls earlier prompts back."}${outgoingOf(id).some((one) => one.state === "sending" && one.problem) ? " Not sent yet: the runtime is away; it is sent again by itself." : ""}</span></div>
+      <span class="hint" id="composer-hint">${stopped ? "The agent is stopped: start it first." : "Enter sends, Shift-Enter breaks the line, Up calls earlier prompts back."}${unsent(id)}</span></div>
     <${Command} text=${shell} /></form>`;
 }

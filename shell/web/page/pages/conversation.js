@@ -166,11 +166,14 @@ export function stillWaiting(outgoing, rows) {
 }
 
 /** @param {{ id: string, one: Outgoing }} props */
-function Waiting({ id, one }) {
+export function Waiting({ id, one }) {
   const refused = one.state === "refused";
+  // Until it has failed once, it is most likely about to arrive.
+  const failed = refused || (one.state === "sending" && one.problem);
+  const what = refused ? `not sent: ${clean(one.problem)}` : `${failed ? `sending again: ${clean(one.problem)}` : one.state === "sending" ? "sending" : "on its way"} · not durable yet`;
   const taken = !isEmpty(draftOf(id));
-  return html`<div class="row pending"><span class="at muted small">${clock(new Date().toISOString())}</span><div class="body"><div class=${refused ? "by bad" : "by"}>${refused ? `not sent: ${clean(one.problem)}` : `${one.state === "sending" ? "sending" : "on its way"} · not durable yet`}</div><div class="shown">${clean(one.text.slice(0, 4_096))}</div>
-    ${refused && html`<div class="buttons"><button type="button" class="btn" disabled=${taken} title=${taken ? "The composer is not empty." : undefined} onClick=${() => takeBack(id, one)}>Take back</button><button type="button" class="btn quiet" onClick=${() => discard(id, one)}>Discard</button></div>`}</div></div>`;
+  return html`<div class="row pending"><span class="at muted small">${clock(new Date().toISOString())}</span><div class="body"><div class=${refused ? "by bad" : "by"}>${what}</div><div class="shown">${clean(one.text.slice(0, 4_096))}</div>
+    ${failed && html`<div class="buttons"><button type="button" class="btn" disabled=${taken} title=${taken ? "The composer is not empty." : undefined} onClick=${() => takeBack(id, one)}>Take back</button><button type="button" class="btn quiet" title=${refused ? undefined : "It may have arrived already."} onClick=${() => discard(id, one)}>Discard</button></div>`}</div></div>`;
 }
 
 /** @param {{ shared: import("./agent.js").Shared }} props */

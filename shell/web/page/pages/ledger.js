@@ -4,7 +4,7 @@ import { call, command } from "../api.js";
 import { clean, clock, duration, words } from "../lib/format.js";
 import { Act, Card, Choice, Command, Empty, Field, Loading, Problem, Time, useLoad } from "../lib/parts.js";
 import { route, to } from "../lib/route.js";
-import { listeners } from "../lib/store.js";
+import { gaps, listeners } from "../lib/store.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
 
 /** Events of one page, and pages that one search reads at most. */
@@ -77,7 +77,7 @@ function useEvents(agent, filter, until) {
     controller.current = new AbortController();
     const timer = setTimeout(() => void load([], until > 0 ? until + 1 : undefined), filter.text ? 250 : 0);
     return () => (clearTimeout(timer), controller.current.abort());
-  }, [agent, filter.text, filter.visibility, until]);
+  }, [agent, filter.text, filter.visibility, until, agent === null ? gaps.value : 0]);
   const add = (/** @type {any} */ event) => setState((now) => (now.events.length && keyOf(event) <= keyOf(now.events[0]) ? now : { ...now, events: [event, ...now.events].slice(0, KEPT) }));
   return { ...state, older: () => load(state.events, state.next), add };
 }

@@ -21,6 +21,10 @@ const LANES = /** @type {[string, string][]} */ ([["turns", "Turns"], ["models",
 
 /** @typedef {{ lane: string, key: string, from: number, to: number | null, label: string, first: number, last: number, failed: boolean, count: number }} Span */
 
+/** Occurrences of a timer: the last one ends it. @param {any} fact @param {string} what */
+const occurred = (fact, what) => fact.next_fire_at ? { lane: "timers", key: `${fact.timer_id}/${what}`, label: `${fact.timer_id} ${what}`, point: true }
+  : { lane: "timers", key: fact.timer_id, alone: `${fact.timer_id} ${what}`, ends: true };
+
 /** What begins and ends a span: type, lane, key of the span, and its label (`alone` where its beginning is not known). @type {Record<string, (payload: any) => { lane: string, key: string, label?: string, alone?: string, ends?: boolean, failed?: boolean, point?: boolean } | null>} */
 const RECORDS = {
   turn_started: (fact) => ({ lane: "turns", key: fact.run_id, label: `turn ${fact.turn_index}` }),
@@ -36,8 +40,8 @@ const RECORDS = {
   wait_resolved: (fact) => ({ lane: "waits", key: fact.wait_id, ends: true }),
   wait_cancelled: (fact) => ({ lane: "waits", key: fact.wait_id, ends: true }),
   timer_created: (fact) => ({ lane: "timers", key: fact.timer_id, label: fact.summary ?? fact.timer_id }),
-  timer_fired: (fact) => fact.next_fire_at ? { lane: "timers", key: `${fact.timer_id}/fired`, label: `${fact.timer_id} fired`, point: true }
-    : { lane: "timers", key: fact.timer_id, alone: `${fact.timer_id} fired`, ends: true },
+  timer_fired: (fact) => occurred(fact, "fired"),
+  timer_skipped: (fact) => occurred(fact, "skipped"),
   timer_cancelled: (fact) => ({ lane: "timers", key: fact.timer_id, ends: true }),
   hold_set: (fact) => ({ lane: "holds", key: "hold", label: fact.cause }),
   hold_ended: () => ({ lane: "holds", key: "hold", ends: true }),
