@@ -122,7 +122,7 @@ fn failure(here: &mut Circumstances<'_>, timing: Timing) -> AttemptFailure {
     if kind == FailureKind::ContextLength {
         here.injector.saw("provider.too_long");
     }
-    let waits = [None, None, Some(0), Some(700), Some(90_000), Some(u64::MAX)];
+    let waits = [None, None, Some(0), Some(700), Some(45_000), Some(90_000), Some(u64::MAX)];
     let resets =
         [None, Some(-5_000_000), Some(500_000), Some(20_000_000), Some(90_000_000_000), Some(i64::MAX)];
     let resets_at = here.pick("resets", &resets).flatten();
