@@ -51,7 +51,8 @@ pub(super) struct Source {
 /// Links are followed to what the agent could read itself.
 ///
 /// # Errors
-/// A file that is there and can't be read: what it demands must not vanish.
+/// A file that is there and can't be read: what it demands must not vanish. A link of the workspace that leads nowhere is
+/// shown as one instead.
 pub(super) fn read_sources(
     agent_home: &Path,
     anchor: &Path,
@@ -68,9 +69,18 @@ pub(super) fn read_sources(
         if path == own {
             break;
         }
-        if let Some(text) = read(&path, readable, secrets)? {
-            files.push((SourceScope::Workspace, path, text));
-            break;
+        match read(&path, readable, secrets) {
+            Ok(Some(text)) => {
+                files.push((SourceScope::Workspace, path, text));
+                break;
+            }
+            Ok(None) => {}
+            // A relative link that is fine in the checkout may lead nowhere in a worktree of it.
+            Err(Unreadable { problem, .. }) if is_absent(&problem) => {
+                let note = format!("[not shown: {} is a link that leads nowhere]\n", path.display());
+                files.push((SourceScope::Workspace, path, note));
+            }
+            Err(error) => return Err(error),
         }
     }
     // Where nothing is imported, nobody asks which files these are.
@@ -427,9 +437,19 @@ mod tests {
     fn a_link_that_leads_nowhere_is_no_absent_file() {
         let place = tempfile::tempdir().unwrap();
         assert!(sources_of(place.path()).unwrap().is_empty());
-        std::os::unix::fs::symlink("rules.md", place.path().join("AGENTS.md")).unwrap();
+        let link = place.path().join("AGENTS.md");
+        std::os::unix::fs::symlink("rules.md", &link).unwrap();
+        let note = format!("[not shown: {} is a link that leads nowhere]\n", link.display());
+        let texts = || -> Vec<String> {
+            sources_of(place.path()).unwrap().into_iter().map(|source| source.text).collect()
+        };
+        assert_eq!(texts(), [note.as_str()]);
         fs::write(place.path().join("CLAUDE.md"), "second choice").unwrap();
-        let error = sources_of(place.path()).err().expect("a link").to_string();
+        assert_eq!(texts(), [note.as_str(), "second choice"]);
+        // The agent's own file is not one of a checkout.
+        let own =
+            read_sources(place.path(), Path::new("/nowhere"), &Readable::default(), &Secrets::default());
+        let error = own.err().expect("a link").to_string();
         assert!(
             error.contains("AGENTS.md can't be read: it is a link that leads nowhere; repair"),
             "{error}"

@@ -93,12 +93,30 @@ fn instructions_that_are_no_text_or_lead_round_end_the_turn_with_their_path() {
     let ended = holon.run(&["run", "go"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("round.md can't be read"), "{ended:?}");
-    fs::remove_file(holon.work().join("AGENTS.md")).expect("it can be removed");
-    symlink("nowhere.md", holon.work().join("AGENTS.md")).expect("a link");
-    let ended = holon.run(&["run", "go"]);
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_shown_in_a_workspace_and_ends_the_turn_in_the_home_of_an_agent() {
+    let provider = Provider::start((0..2).map(|_| says("done")));
+    let holon = with(&provider);
+    let link = holon.work().join("AGENTS.md");
+    symlink("../elsewhere/AGENTS.md", &link).expect("a link");
+    holon.file("CLAUDE.md", "Use tabs.\n");
+    let run = |text: &str| holon.run(&["run", "--agent", "main", "--create-agent", text]);
+    let ended = run("first");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let requests = provider.requests();
+    let shown = system(&requests[0]);
+    let note = format!("[not shown: {} is a link that leads nowhere]", link.display());
+    assert!(shown.contains(&note) && shown.contains("Use tabs."), "{shown}");
+    let own = holon.home().join("agents/main/AGENTS.md");
+    fs::remove_file(&own).ok();
+    symlink("nowhere.md", &own).expect("a link");
+    let ended = run("second");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("AGENTS.md can't be read: it is a link that leads nowhere"), "{ended:?}");
-    assert!(provider.requests().is_empty());
+    assert_eq!(provider.requests().len(), 1);
 }
 
 /// A part of it would be known to nobody as a secret.
