@@ -44,9 +44,11 @@ pub fn look(home: &Home) -> Result<ProbeResult, LockError> {
         Err(LockError::Held { pid, .. }) => pid,
         Err(error @ LockError::Unusable { .. }) => return Err(error),
     };
-    // Metadata of somebody else than the holder was left behind.
+    // Metadata of somebody else than the holder was left behind. A holder that nothing names is the process that the
+    // metadata names, if that lives.
     let metadata = Metadata::read(home).ok().flatten();
-    let metadata = metadata.filter(|metadata| Some(metadata.process.pid) == pid && metadata.is_alive());
+    let metadata =
+        metadata.filter(|metadata| pid.is_none_or(|pid| metadata.process.pid == pid) && metadata.is_alive());
     Ok(match metadata {
         Some(metadata) => ProbeResult::Ready(Box::new(metadata)),
         None => ProbeResult::Busy { pid },
@@ -131,6 +133,8 @@ mod tests {
         assert!(matches!(look(&home).unwrap(), ProbeResult::Ready(_)));
         clean(&home).unwrap().unwrap();
         assert!(matches!(look(&home).unwrap(), ProbeResult::Ready(_)), "what is in use is not left behind");
+        std::fs::write(home.run_file("lock"), "").unwrap();
+        assert!(matches!(look(&home).unwrap(), ProbeResult::Ready(_)), "a lock whose owner nothing names");
         drop(lock);
         std::fs::write(home.socket(), "somebody else's").unwrap();
         // A process that another test starts has a copy of the lock until it executes its program.

@@ -1,7 +1,7 @@
 //! One runtime per home: a lock on `run/lock` within it, and one on its folder, held for the life of the process.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -50,7 +50,8 @@ impl HomeLock {
     /// Whether a runtime has this home. Makes nothing, and keeps nothing.
     pub fn probe(home: &Path) -> Result<(), LockError> {
         let unusable = unusable(home);
-        let file = match File::open(home.join("run").join("lock")) {
+        let path = home.join("run").join("lock");
+        let file = match File::open(&path) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(unusable(error)),
@@ -58,7 +59,7 @@ impl HomeLock {
         match file.as_ref().map_or(Ok(()), File::try_lock_shared) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let pid = file.as_ref().and_then(holder);
+                let pid = file.as_ref().and_then(|file| holder(file, &path));
                 return Err(LockError::Held { home: home.to_owned(), pid });
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
@@ -77,11 +78,9 @@ impl HomeLock {
         let mut tries = 0;
         loop {
             let holder = match Self::attempt(home).map_err(unusable(home))? {
-                Attempt::Locked(mut lock) => {
-                    let named = lock.file.set_len(0);
-                    let named = named.and_then(|()| writeln!(lock.file, "{}", std::process::id()));
-                    // The name is a help, never a proof: a full disk does not keep a runtime from its home.
-                    return match named {
+                Attempt::Locked(lock) => {
+                    return match name_this_process(&lock.file) {
+                        // A full disk does not keep a runtime from its home: without a name the kernel is asked.
                         Err(error) if !is_full(&error) => Err(unusable(home)(error)),
                         Ok(()) | Err(_) => Ok(lock),
                     };
@@ -107,7 +106,7 @@ impl HomeLock {
         let file = options.open(&path)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Attempt::Held(holder(&file))),
+            Err(TryLockError::WouldBlock) => return Ok(Attempt::Held(holder(&file, &path))),
             Err(TryLockError::Error(error)) => return Err(error),
         }
         if !is_at(&file, &path)? {
@@ -141,8 +140,21 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The process that the file names, where it can be read: a help, never a proof.
-fn holder(file: &File) -> Option<u32> {
+/// Writes over what is there: that needs no space on a full disk, and whoever looks meanwhile finds a name. Where it
+/// fails all the same, the name of an earlier process goes.
+fn name_this_process(file: &File) -> io::Result<()> {
+    let name = format!("{}\n", std::process::id());
+    let written = file.write_all_at(name.as_bytes(), 0);
+    let length = if written.is_ok() { u64::try_from(name.len()).unwrap_or_default() } else { 0 };
+    written.and(file.set_len(length))
+}
+
+/// The process that the file names: a help, never a proof. Where it names nobody, the one that the kernel names.
+fn holder(file: &File, path: &Path) -> Option<u32> {
+    named(file).or_else(|| owner_of(path))
+}
+
+fn named(file: &File) -> Option<u32> {
     let mut named = [0; 32];
     let length = file.read_at(&mut named, 0).ok()?;
     std::str::from_utf8(named.get(..length)?).ok()?.trim().parse().ok()
@@ -174,6 +186,37 @@ mod tests {
         });
         assert!(free);
         assert!(HomeLock::acquire(home.path()).is_ok());
+    }
+
+    /// As a start on a full disk may leave it.
+    #[test]
+    fn a_holder_that_the_file_does_not_name_is_known_to_the_kernel() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("run").join("lock");
+        let _held = HomeLock::acquire(home.path()).unwrap();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+        // Not every kernel names owners.
+        let known = owner_of(&path);
+        assert!(known.is_none_or(|pid| pid == std::process::id()), "{known:?}");
+        let found = [HomeLock::probe(home.path()), HomeLock::acquire(home.path()).map(drop)];
+        for found in found {
+            assert!(matches!(&found, Err(LockError::Held { pid, .. }) if *pid == known), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_takes_the_place_of_the_one_before() {
+        let home = tempfile::tempdir().unwrap();
+        drop(HomeLock::acquire(home.path()).unwrap());
+        let path = home.path().join("run").join("lock");
+        for before in ["", "4194305 and more\n"] {
+            std::fs::write(&path, before).unwrap();
+            let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+            name_this_process(&file).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+        }
+        let full = OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
+        assert!(is_full(&name_this_process(&full).unwrap_err()));
     }
 
     /// Somebody tidies up.
