@@ -18,7 +18,7 @@ use super::output::Failure;
 use super::server_options::Effective;
 use super::service_manager::{notify, report_loop};
 use crate::daemon::socket::Claim;
-use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
+use crate::daemon::{LastFailure, Metadata};
 use crate::driver::DriverError;
 use crate::home::Home;
 use crate::http::Shutdown;
@@ -53,10 +53,7 @@ impl Server {
         let addresses = Addresses::take(&endpoint, by_choice)?;
         reached(Point::SocketClaimed);
         let among_commands = effective.setup.confinement.as_ref().is_some_and(Confinement::has_network);
-        let metadata = Metadata {
-            options: effective.options.clone(),
-            ..metadata(home, &endpoint, addresses.listen, effective.fingerprint.clone())?
-        };
+        let metadata = metadata(home, &effective, addresses.listen)?;
         let shutdown = Shutdown::default();
         let place = Place {
             home,
@@ -128,12 +125,8 @@ impl Server {
     }
 }
 
-pub(super) fn metadata(
-    home: &Home,
-    endpoint: &Endpoint,
-    listen: SocketAddr,
-    fingerprint: Fingerprint,
-) -> Result<Metadata, Failure> {
+pub(super) fn metadata(home: &Home, effective: &Effective, listen: SocketAddr) -> Result<Metadata, Failure> {
+    let endpoint = &effective.endpoint;
     Ok(Metadata {
         version: Some(holon_platform::build::version().to_owned()),
         home_dir: Some(home.root().to_owned()),
@@ -142,7 +135,8 @@ pub(super) fn metadata(
         advertise_url: endpoint.advertise.clone(),
         access: Some(endpoint.access.name().to_owned()),
         auth: Some(endpoint.auth.name().to_owned()),
-        fingerprint: Some(fingerprint),
+        fingerprint: Some(effective.fingerprint.clone()),
+        options: Some(effective.options.clone()),
         started_at: Some(clock::now().wall),
         ..Metadata::of(process::own_identity()?)
     })

@@ -214,7 +214,7 @@ impl ServerOptions {
     ///
     /// # Errors
     /// Options of a runtime that this version does not have.
-    pub(super) fn or_kept(self, kept: &[String]) -> Result<Self, Failure> {
+    pub(super) fn or_kept(self, kept: &[String], environment: &Environment) -> Result<Self, Failure> {
         let earlier = Kept::try_parse_from(kept).map_err(|_| {
             let error = anyhow!(
                 "the runtime was started with options that this version does not have: {}",
@@ -224,17 +224,43 @@ impl ServerOptions {
                 .hint("holon daemon stop, then holon daemon start with the options of this version")
         })?;
         let earlier = earlier.options;
-        let (listens, parts) = (self.listen.is_some(), self.host.is_some() || self.port.is_some());
-        let has_token = self.token.is_some() || self.token_file.is_some();
+        let (listen, host, port) = match (self.listen, self.host, self.port) {
+            (Some(listen), _, _) => (Some(listen), None, None),
+            (None, None, None) => (earlier.listen, earlier.host, earlier.port),
+            // A part of an address leaves the other part as it was.
+            (None, host, port) => {
+                let kept_host = earlier.host.or(earlier.listen.map(|listen| listen.ip()));
+                let kept_port = earlier.port.or(earlier.listen.map(|listen| listen.port()));
+                (None, host.or(kept_host), port.or(kept_port))
+            }
+        };
+        let has_token = self.has_token(environment);
         Ok(Self {
             access: self.access.or(earlier.access),
-            host: self.host.or(earlier.host.filter(|_| !listens)),
-            port: self.port.or(earlier.port.filter(|_| !listens)),
-            listen: self.listen.or(earlier.listen.filter(|_| !parts)),
+            host,
+            port,
+            listen,
             advertise: self.advertise.or(earlier.advertise),
             token_file: self.token_file.or(earlier.token_file.filter(|_| !has_token)),
             ..self
         })
+    }
+
+    /// Whether an option could set this key, and it is not given here as a whole.
+    pub(super) fn leaves_out(&self, key: &str, environment: &Environment) -> bool {
+        match key {
+            "server.access" => self.access.is_none(),
+            "server.listen" => self.listen.is_none() && (self.host.is_none() || self.port.is_none()),
+            "server.advertise" => self.advertise.is_none(),
+            "server.token_file" => !self.has_token(environment),
+            _ => false,
+        }
+    }
+
+    /// Whether a token is chosen for this command; a file that a runtime was given before does not win over it.
+    fn has_token(&self, environment: &Environment) -> bool {
+        let given = self.token.is_some() || self.token_file.is_some();
+        given || environment.get(TOKEN_VARIABLE).is_some()
     }
 
     /// Whether a home may be used that was restored from a backup.
@@ -283,19 +309,47 @@ mod tests {
 
     #[test]
     fn what_is_not_given_again_stays() {
-        let both = |given: &[&str], kept: &[&str]| {
+        let with = |given: &[&str], kept: &[&str], environment: &Environment| {
             let kept: Vec<String> = kept.iter().map(|word| (*word).to_owned()).collect();
-            options(given).or_kept(&kept).ok().unwrap().arguments().ok().unwrap()
+            options(given).or_kept(&kept, environment).ok().unwrap().arguments().ok().unwrap()
         };
+        let nothing = Environment::default();
+        let both = |given: &[&str], kept: &[&str]| with(given, kept, &nothing);
         let kept =
             ["--access=lan", "--host=10.0.0.1", "--port=9", "--advertise=http://h:9/", "--token-file=/a/b c"];
         assert_eq!(both(&[], &kept), kept);
         assert_eq!(both(&["--port=8"], &kept), [kept[0], kept[1], "--port=8", kept[3], kept[4]]);
         assert_eq!(both(&["--listen=[::1]:7"], &kept), [kept[0], "--listen=[::1]:7", kept[3], kept[4]]);
         assert_eq!(both(&["--token=canary-0123456789"], &kept), kept[..4]);
-        assert_eq!(both(&["--host=::1"], &["--listen=[::1]:7"]), ["--host=::1"]);
-        let failure = options(&[]).or_kept(&["--newer".to_owned()]).err().unwrap();
+        let token = Environment::new([(TOKEN_VARIABLE.to_owned(), "canary-0123456789".to_owned())]);
+        assert_eq!(with(&[], &kept, &token), kept[..4], "the variable is the newer choice");
+        assert_eq!(with(&["--token-file=/d"], &kept, &token)[4], "--token-file=/d");
+        assert_eq!(both(&[], &["--listen=[::2]:7"]), ["--listen=[::2]:7"]);
+        assert_eq!(both(&["--host=::1"], &["--listen=[::2]:7"]), ["--host=::1", "--port=7"]);
+        assert_eq!(both(&["--port=8"], &["--listen=[::2]:7"]), ["--host=::2", "--port=8"]);
+        assert_eq!(both(&["--host=::1", "--port=8"], &["--listen=[::2]:7"]), ["--host=::1", "--port=8"]);
+        let failure = options(&[]).or_kept(&["--newer".to_owned()], &nothing).err().unwrap();
         assert!(failure.exit == Exit::RefusedByState && failure.error.to_string().contains("--newer"));
+    }
+
+    #[test]
+    fn a_key_is_left_out_unless_it_is_given_as_a_whole() {
+        let nothing = Environment::default();
+        let left = |given: &[&str], key: &str| options(given).leaves_out(key, &nothing);
+        for (key, given) in [
+            ("server.access", "--access=local"),
+            ("server.listen", "--listen=[::1]:7"),
+            ("server.advertise", "--advertise=http://h:9/"),
+            ("server.token_file", "--token-file=/a"),
+            ("server.token_file", "--token=canary-0123456789"),
+        ] {
+            assert!(left(&[], key) && !left(&[given], key), "{key}");
+        }
+        assert!(left(&["--port=7"], "server.listen") && left(&["--host=::1"], "server.listen"));
+        assert!(!left(&["--host=::1", "--port=7"], "server.listen"));
+        assert!(!left(&[], "limits.rounds"), "no option sets it");
+        let token = Environment::new([(TOKEN_VARIABLE.to_owned(), "canary-0123456789".to_owned())]);
+        assert!(!options(&[]).leaves_out("server.token_file", &token));
     }
 
     #[test]

@@ -36,9 +36,10 @@ pub struct Metadata {
     pub auth: Option<String>,
     #[serde(default)]
     pub fingerprint: Option<Fingerprint>,
-    /// The options that it was started with, as arguments and without secrets: a restart uses them again.
+    /// The options that it was started with, as arguments and without secrets: a restart uses them again. None where
+    /// they are not known.
     #[serde(default)]
-    pub options: Vec<String>,
+    pub options: Option<Vec<String>>,
     /// The short name of the fingerprint, where the runtime told it instead of the file.
     #[serde(skip)]
     pub fingerprint_digest: Option<String>,
@@ -58,7 +59,7 @@ impl Metadata {
             access: None,
             auth: None,
             fingerprint: None,
-            options: Vec::new(),
+            options: None,
             fingerprint_digest: None,
         }
     }
@@ -106,7 +107,7 @@ mod tests {
         let older = r#"{ "pid": 1, "started": 2, "boot_id": "b", "something_newer": [1] }"#;
         std::fs::write(Metadata::path(&home), older).unwrap();
         let read = Metadata::read(&home).unwrap().unwrap();
-        assert_eq!((read.process.pid, read.version.clone()), (1, None));
+        assert_eq!((read.process.pid, read.version.clone(), read.options.clone()), (1, None, None));
         assert!(!read.is_alive(), "process 1 of another start of the kernel");
         read.write(&home).unwrap();
         assert_eq!(Metadata::read(&home).unwrap(), Some(read));

@@ -105,6 +105,18 @@ fn a_restart_keeps_how_the_runtime_was_started() {
     assert!(!std::fs::read_to_string(daemon.run_file("daemon.json")).unwrap().contains("canary"));
 }
 
+#[test]
+fn a_restart_at_another_port_keeps_the_host() {
+    let daemon = Daemon::hello();
+    daemon.ok(&["daemon", "start", "--listen", "127.0.0.2:0"]);
+    let address = || daemon.metadata().unwrap()["http_addr"].as_str().unwrap().to_owned();
+    let port = address().rsplit_once(':').unwrap().1.to_owned();
+    daemon.ok(&["daemon", "restart", "--port", &port]);
+    assert_eq!(address(), format!("127.0.0.2:{port}"));
+    daemon.ok(&["daemon", "restart", "--host", "127.0.0.3"]);
+    assert_eq!(address(), format!("127.0.0.3:{port}"));
+}
+
 /// What a start would be refused for is found out while the runtime still works.
 #[test]
 fn a_restart_that_could_not_start_stops_nothing() {

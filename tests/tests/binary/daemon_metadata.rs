@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 
 use end_to_end::daemon::Daemon;
 use end_to_end::{Ended, wait_for};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_runtime_without_metadata_is_found_at_its_socket() {
@@ -52,8 +52,82 @@ fn a_runtime_without_metadata_is_found_at_its_socket() {
     let other = daemon.0.spawn(&["daemon", "start", "--advertise", "http://other.example/"]);
     is_known(same.wait_with_output().unwrap().into());
     let other = Ended::from(other.wait_with_output().unwrap());
-    other.refused(4, &["another configuration", "holon daemon restart"]);
+    other.refused(4, &["another configuration", "holon daemon stop, then holon daemon start"]);
     assert!(daemon.ok(&["daemon", "stop"]).stdout.contains(&pid.to_string()));
+}
+
+/// Its options are nowhere else, and a token is nowhere at all.
+#[test]
+fn a_restart_without_metadata_loses_neither_options_nor_a_token() {
+    let daemon = Daemon::hello();
+    let advertise = ["--advertise", "http://h.example/"];
+    let token = ["--token", "canary-token-0123456789"];
+    daemon.ok(&[&["daemon", "start"], &advertise[..], &token].concat());
+    let path = daemon.run_file("daemon.json");
+    let refused = |given: &[&str], pid: &Value| {
+        let refused = daemon.0.run(&[&["daemon", "restart"], given].concat());
+        refused.refused(4, &["daemon.json", "another one", "holon daemon stop, then holon daemon start"]);
+        let status = daemon.ok(&["daemon", "status", "--json"]).json();
+        assert_eq!((&status["state"], &status["pid"]), (&json!("running"), pid), "{given:?}");
+    };
+    let as_before = |before: &Value| {
+        let after = daemon.metadata().unwrap();
+        assert_ne!(after["pid"], before["pid"]);
+        for key in ["advertise_url", "options", "fingerprint"] {
+            assert_eq!(after[key], before[key], "{key}");
+        }
+        after
+    };
+    let before = daemon.metadata().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    for given in [&[][..], &advertise, &token] {
+        refused(given, &before["pid"]);
+    }
+    daemon.ok(&[&["daemon", "restart"], &advertise[..], &token].concat());
+    let before = as_before(&before);
+    let mut incomplete = before.clone();
+    incomplete.as_object_mut().unwrap().remove("fingerprint");
+    std::fs::write(&path, incomplete.to_string()).unwrap();
+    refused(&[], &before["pid"]);
+    daemon.ok(&[&["daemon", "restart"], &token[..]].concat());
+    as_before(&before);
+}
+
+#[test]
+fn a_restart_loses_no_options_that_an_earlier_build_did_not_keep() {
+    let daemon = Daemon::hello();
+    daemon.ok(&["daemon", "start", "--advertise", "http://h.example/"]);
+    let mut metadata = daemon.metadata().unwrap();
+    let pid = metadata["pid"].clone();
+    metadata.as_object_mut().unwrap().remove("options");
+    std::fs::write(daemon.run_file("daemon.json"), metadata.to_string()).unwrap();
+    daemon.ok(&["config", "set", "limits.rounds", "7"]);
+    let refused = daemon.0.run(&["daemon", "restart"]);
+    refused.refused(4, &["server.advertise is http://h.example/", "holon daemon stop"]);
+    assert!(!refused.stderr.contains("limits.rounds"), "no option sets that: {refused:?}");
+    assert_eq!(daemon.metadata().unwrap()["pid"], pid);
+    daemon.ok(&["daemon", "restart", "--advertise", "http://h.example/"]);
+    let after = daemon.metadata().unwrap();
+    assert_ne!(after["pid"], pid);
+    assert_eq!(after["options"], json!(["--advertise=http://h.example/"]));
+}
+
+/// As a start on a full disk may leave it.
+#[test]
+fn a_runtime_whose_lock_names_nobody_is_shown_and_stopped() {
+    let daemon = Daemon::hello();
+    let pid = daemon.start();
+    let lock = daemon.run_file("lock");
+    File::options().write(true).open(&lock).unwrap().set_len(0).unwrap();
+    let status = daemon.ok(&["daemon", "status", "--json"]).json();
+    assert_eq!((&status["state"], &status["pid"]), (&json!("running"), &json!(pid)));
+    assert_eq!(daemon.start(), pid);
+    let restarted = daemon.ok(&["daemon", "restart", "--json"]).json();
+    assert_ne!(restarted["pid"], pid);
+    let named = std::fs::read_to_string(&lock).unwrap();
+    assert_eq!(named, format!("{}\n", restarted["pid"]));
+    File::options().write(true).open(&lock).unwrap().set_len(0).unwrap();
+    assert!(daemon.ok(&["daemon", "stop"]).stdout.contains(&restarted["pid"].to_string()));
 }
 
 #[test]

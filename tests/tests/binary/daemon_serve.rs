@@ -115,6 +115,25 @@ fn a_token_of_the_command_line_is_in_no_process_list() {
     assert!(!text(&std::fs::read(daemon.run_file("daemon.log")).unwrap()).contains("canary"));
 }
 
+/// Who exports another token and restarts has replaced it.
+#[test]
+fn a_variable_takes_the_place_of_a_token_file_at_a_restart() {
+    let daemon = Daemon::hello();
+    let file = daemon.0.file("token", TOKEN);
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    daemon.ok(&["daemon", "start", "--token-file", file.to_str().unwrap()]);
+    let newer = "canary-token-of-a-variable";
+    let restart =
+        daemon.0.command(&["daemon", "restart"]).env("HOLON_CONTROL_TOKEN", newer).output().unwrap();
+    let restarted = Ended::from(restart);
+    assert_eq!(restarted.code, Some(0), "{restarted:?}");
+    let metadata = daemon.metadata().unwrap();
+    assert_eq!(metadata["options"], json!([]));
+    let address = metadata["http_addr"].as_str().unwrap();
+    assert!(get(address, "/agents/list", Some(newer)).starts_with("HTTP/1.1 200"));
+    assert!(get(address, "/agents/list", Some(TOKEN)).starts_with("HTTP/1.1 401"));
+}
+
 #[test]
 fn a_token_that_is_required_everywhere_is_asked_for_on_the_socket() {
     let daemon =

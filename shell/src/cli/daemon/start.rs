@@ -25,6 +25,9 @@ use crate::settings::quoted;
 use crate::workplace;
 use holon_ledger::sqlite::reserve_problem;
 
+/// What helps where nobody knows what a restart would have to keep.
+const ANEW: &str = "holon daemon stop, then holon daemon start with the same options";
+
 /// How a start ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Started {
@@ -99,15 +102,19 @@ pub(super) async fn restart(daemon: &DaemonHome, args: StartArgs) -> Result<Exit
     let found = find(daemon).await?;
     let args = match &found {
         ProbeResult::Ready(metadata) => {
-            StartArgs { options: args.options.or_kept(&metadata.options)?, ..args }
+            let kept = metadata.options.as_deref().unwrap_or_default();
+            StartArgs { options: args.options.or_kept(kept, &daemon.environment)?, ..args }
         }
         ProbeResult::Busy { .. } | ProbeResult::Nobody => args,
     };
     let effective = load(daemon, &args)?;
     match found {
         ProbeResult::Ready(metadata) => {
+            let socket = metadata.socket_path.clone().unwrap_or_else(|| daemon.socket());
+            let metadata = told(*metadata, &client(socket, &effective)).await;
             keeps_token(&metadata, &effective)?;
-            let running = (metadata.process.pid, Some(&*metadata));
+            keeps_options(daemon, &metadata, &args.options, &effective)?;
+            let running = (metadata.process.pid, Some(&metadata));
             may_restart::check(daemon, &args, &effective, running).await?;
         }
         ProbeResult::Busy { pid: Some(pid) } => {
@@ -133,6 +140,38 @@ fn keeps_token(running: &Metadata, effective: &Effective) -> Result<(), Failure>
     );
     Err(Failure::new(Exit::RefusedByState, error)
         .hint("give it again; to go on without it: holon daemon stop, then holon daemon start"))
+}
+
+/// Options are known from `daemon.json` alone. Where they are not known, what they may have set is changed only by
+/// options that are given.
+fn keeps_options(
+    daemon: &DaemonHome,
+    running: &Metadata,
+    given: &ServerOptions,
+    effective: &Effective,
+) -> Result<(), Failure> {
+    let changes = match (&running.options, &running.fingerprint, &running.fingerprint_digest) {
+        (Some(_), Some(_), _) => return Ok(()),
+        (None, Some(own), _) => {
+            let differences = own.differences(&effective.fingerprint).into_iter();
+            let lost = differences.filter(|(key, _, _)| given.leaves_out(key, &daemon.environment));
+            let lost: Vec<String> =
+                lost.map(|(key, here, there)| format!("{key} is {here}, would be {there}")).collect();
+            lost.join("; ")
+        }
+        (_, None, Some(digest)) if *digest == effective.fingerprint.digest() => String::new(),
+        (_, None, Some(_)) => "the configuration would be another one".to_owned(),
+        (_, None, None) => "it does not report its configuration".to_owned(),
+    };
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let pid = running.process.pid;
+    let error = anyhow!(
+        "daemon.json, which would show the options and the token that the runtime (process {pid}) was started with, is lost or incomplete, and a restart could drop some of them: {changes}"
+    );
+    Err(Failure::new(Exit::RefusedByState, error)
+        .hint("give them again; to go on without them: holon daemon stop, then holon daemon start"))
 }
 
 /// Starts the runtime if nobody has the home, and waits until it is ready.
@@ -219,11 +258,11 @@ fn same(metadata: &Metadata, effective: &Effective) -> Result<(), Failure> {
             let error = anyhow!(
                 "the runtime (process {pid}) was started with another configuration; its daemon.json, which would show the difference, is lost"
             );
-            return Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart"));
+            return Err(Failure::new(Exit::RefusedByState, error).hint(ANEW));
         }
         (None, None) => {
             let error = anyhow!("the runtime (process {pid}) does not report its configuration");
-            return Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart"));
+            return Err(Failure::new(Exit::RefusedByState, error).hint(ANEW));
         }
     };
     if differences.is_empty() {
@@ -272,15 +311,19 @@ async fn checked(
     if ours {
         return Ok(metadata);
     }
-    let says_little = metadata.fingerprint.is_none() || metadata.socket_path.is_none();
-    let metadata = if says_little && metadata.fingerprint_digest.is_none() {
-        // Without an answer it is as if it had said nothing.
-        filled(metadata.clone(), &client).await.unwrap_or(metadata)
-    } else {
-        metadata
-    };
+    let metadata = told(metadata, &client).await;
     same(&metadata, effective).map_err(Unfit::Stays)?;
     Ok(metadata)
+}
+
+/// The same with what it leaves out, as far as the runtime answers.
+async fn told(metadata: Metadata, client: &Client) -> Metadata {
+    let says_little = metadata.fingerprint.is_none() || metadata.socket_path.is_none();
+    if !says_little || metadata.fingerprint_digest.is_some() {
+        return metadata;
+    }
+    // Without an answer it is as if it had said nothing.
+    filled(metadata.clone(), client).await.unwrap_or(metadata)
 }
 
 fn client(socket: PathBuf, effective: &Effective) -> Client {

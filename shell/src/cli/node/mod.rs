@@ -119,7 +119,7 @@ pub(super) async fn serve(
     let addresses = Addresses::take(&endpoint, by_choice)?;
     let (listen, url) = (addresses.listen, addresses.url(&endpoint));
     let (shutdown, leave) = (Shutdown::default(), Shutdown::default());
-    let metadata = metadata(place.home, &endpoint, listen, effective.fingerprint.clone())?;
+    let metadata = metadata(place.home, &effective, listen)?;
     let among_commands = effective.setup.confinement.as_ref().is_some_and(Confinement::has_network);
     let secret = place.cluster.secret.clone();
     let policy = hosted::policy(&endpoint, effective.own_token.as_ref(), listen)?;
