@@ -1,6 +1,6 @@
 //! Which files of the workspace a run changed, as `git status` shows it before and after (contract: tools.md,
 //! `changed_files`). Looks on only: it takes no lock in the repository and starts no monitor that the
-//! repository names. Ignored files are left out, and so is what changed inside of a submodule before its commit.
+//! repository names. Ignored files are left out, and of a submodule only the commit that is checked out there counts.
 
 mod git;
 mod print;

@@ -9,6 +9,8 @@ use std::path::Path;
 use holon_facts::ContentId;
 use sha2::{Digest, Sha256};
 
+use crate::workplace::{self, REFS_BYTES};
+
 /// Bytes of one file, and of all, whose content is compared; beyond them size and time have to do.
 const FILE_BYTES: u64 = 8 << 20;
 const ALL_BYTES: u64 = 64 << 20;
@@ -17,7 +19,10 @@ const ALL_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Print {
     Absent,
-    Folder,
+    /// A submodule, or another repository: the commit that is checked out there, where that is known.
+    Folder {
+        commit: Option<String>,
+    },
     /// Permissions, size and content.
     Read {
         mode: u32,
@@ -45,7 +50,9 @@ pub(super) fn all(top: &Path, paths: Vec<String>) -> BTreeMap<String, Print> {
 fn one(path: &Path, budget: &mut u64) -> Print {
     let Ok(about) = path.symlink_metadata() else { return Print::Absent };
     if about.is_dir() {
-        return Print::Folder;
+        let left = budget.checked_sub(REFS_BYTES);
+        *budget = left.unwrap_or(*budget);
+        return Print::Folder { commit: left.and_then(|_| workplace::commit_of(path)) };
     }
     let seen =
         Print::Seen { mode: about.mode(), bytes: about.len(), changed: (about.mtime(), about.mtime_nsec()) };

@@ -76,6 +76,29 @@ async fn a_submodule_that_stands_elsewhere() {
 }
 
 #[tokio::test]
+async fn a_submodule_that_stood_elsewhere_before_counts_when_it_is_moved_again() {
+    let ((_other, other), (_folder, top)) = (repository(), repository());
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    git(&top, &[&add[..], &[other.to_str().unwrap(), "lib"]].concat());
+    git(&top, &["commit", "-qm", "submodule"]);
+    let moved = || git(&top.join("lib"), &["commit", "-q", "--allow-empty", "-m", "more"]);
+    moved();
+    assert_eq!(seen(&top, || {}).await, files(&[]));
+    assert_eq!(seen(&top, moved).await, files(&["lib"]));
+    let only_kept_otherwise = || {
+        git(&top.join("lib"), &["pack-refs", "--all"]);
+        git(&top.join("lib"), &["checkout", "-q", "--detach"]);
+    };
+    assert_eq!(seen(&top, only_kept_otherwise).await, files(&[]));
+    assert_eq!(seen(&top, moved).await, files(&["lib"]), "it is on no branch");
+    assert_eq!(seen(&top, || git(&top, &["commit", "-qam", "where it stands"])).await, files(&[]));
+    // Back to where the last commit has it.
+    moved();
+    let back = || git(&top, &["submodule", "--quiet", "update"]);
+    assert_eq!(seen(&top, back).await, files(&["lib"]));
+}
+
+#[tokio::test]
 async fn what_differed_before_counts_only_when_it_changed_again() {
     let (_folder, top) = repository();
     for name in ["a", "b", "new", "sub/other"] {

@@ -20,6 +20,7 @@ use rustix::fs::{Access, access};
 pub use fetch::{FetchError, FetchedFolder, Wanted, fetch};
 pub use find::Search;
 pub use held_back::HeldBack;
+pub(crate) use repository::{REFS_BYTES, commit_of};
 pub use tree::{Keeper, TreeError, give_back, keep};
 pub use work_tree::work_tree;
 pub use worktree::{Added, GitError, KeptWhy, Removal, Worktree, WorktreeError};

@@ -1,7 +1,7 @@
 //! The git repository that a folder is part of, as far as its files tell: nothing of it is executed.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use holon_facts::execution::GitHead;
@@ -10,6 +10,8 @@ use holon_supervise::confine::Readable;
 
 /// Longest file that says where a worktree belongs.
 const POINTER_BYTES: u64 = 8 << 10;
+/// Most bytes that are read of the refs that a repository keeps in one file.
+pub(crate) const REFS_BYTES: u64 = 256 << 10;
 /// Longest name of a branch that is shown.
 const BRANCH_BYTES: usize = 150;
 /// Characters of the id of a commit that name it well enough.
@@ -53,6 +55,27 @@ pub(super) fn own_folder(top: &Path) -> Option<PathBuf> {
     }
     let named = read(&pointer)?;
     Some(top.join(named.trim().strip_prefix("gitdir:")?.trim()))
+}
+
+/// The commit that is checked out in a folder with a repository of its own. None where files do not name it: what only a
+/// git with the configuration of that repository could tell is not asked for.
+pub(crate) fn commit_of(top: &Path) -> Option<String> {
+    let own = own_folder(top)?;
+    let head = read(&own.join("HEAD"))?;
+    let Some(name) = head.trim_end().strip_prefix("ref: ") else { return Some(head.trim_end().to_owned()) };
+    if !name.starts_with("refs/") || name.contains("..") {
+        return None;
+    }
+    let shared = read(&own.join("commondir")).map_or_else(|| own.clone(), |common| own.join(common.trim()));
+    let loose = read(&shared.join(name)).map(|id| id.trim_end().to_owned());
+    loose.or_else(|| packed(&shared.join("packed-refs"), name))
+}
+
+/// The commit of a ref, in the file that git packs refs into.
+fn packed(path: &Path, name: &str) -> Option<String> {
+    let refs = BufReader::new(regular::open(path).ok()?.take(REFS_BYTES)).lines().map_while(Result::ok);
+    refs.filter_map(|line| line.split_once(' ').map(|(id, named)| (id.to_owned(), named == name)))
+        .find_map(|(id, found)| found.then_some(id))
 }
 
 /// A worktree has a file that names its folder in the repository, and there is one that leads to the repository.
@@ -104,6 +127,36 @@ mod tests {
         fs::remove_file(git.join("HEAD")).unwrap();
         fs::create_dir(git.join("HEAD")).unwrap();
         assert_eq!(Repository::around(place.path()).unwrap().head(&Readable::default()), None);
+    }
+
+    #[test]
+    fn the_commit_that_is_checked_out_is_read_of_either_kind_of_refs() {
+        let place = tempfile::tempdir().unwrap();
+        let git = place.path().join(".git");
+        fs::create_dir_all(git.join("refs/heads")).unwrap();
+        let write = |name: &str, text: &str| fs::write(git.join(name), text).unwrap();
+        let commit = || commit_of(place.path());
+        assert_eq!(commit(), None);
+        write("HEAD", "0123\n");
+        assert_eq!(commit().as_deref(), Some("0123"));
+        write("HEAD", "ref: refs/heads/main\n");
+        assert_eq!(commit(), None);
+        write(
+            "packed-refs",
+            "# pack-refs with: peeled\n4567 refs/heads/main2\n89ab refs/heads/main\n^cdef\n",
+        );
+        assert_eq!(commit().as_deref(), Some("89ab"));
+        write("refs/heads/main", "cdef\n");
+        assert_eq!(commit().as_deref(), Some("cdef"));
+        write("HEAD", "ref: refs/../packed-refs\n");
+        assert_eq!(commit(), None);
+        let copy = place.path().join("copy");
+        fs::create_dir_all(git.join("worktrees/copy")).unwrap();
+        fs::create_dir(&copy).unwrap();
+        fs::write(copy.join(".git"), "gitdir: ../.git/worktrees/copy\n").unwrap();
+        write("worktrees/copy/HEAD", "ref: refs/heads/main\n");
+        write("worktrees/copy/commondir", "../..\n");
+        assert_eq!(commit_of(&copy).as_deref(), Some("cdef"));
     }
 
     #[test]
