@@ -13,7 +13,7 @@ use holon_facts::event::{InboxFact, LifecycleFact};
 use holon_facts::ids::IdError;
 use holon_facts::message::Message;
 use holon_facts::workspace::ExecutionBinding;
-use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
+use holon_facts::{AgentId, Event, EventSeq, MessageId, Record, Wall};
 use holon_ledger::error::LedgerError;
 use holon_ledger::read::{Listing, Reader, Wanted};
 use holon_ledger::sqlite::HomeLock;
@@ -27,6 +27,8 @@ use crate::prune;
 
 /// Messages among which prompts are looked for, from either end.
 const MESSAGES: usize = 64;
+/// Records among which an answer is looked for.
+const ABOUT_ANSWER: usize = 1_024;
 /// Beyond every event.
 const END: EventSeq = EventSeq(i64::MAX as u64);
 
@@ -67,12 +69,24 @@ pub struct Terms {
     pub budget: Option<String>,
     /// What did not hold in the end, as the agent is notified.
     pub unmet: Option<String>,
+    /// Whether the agent was given something to do after which nobody has looked if they hold.
+    pub unverified: bool,
 }
 
 impl Terms {
     /// Those of the run that has this home. A file that can't be read has none: the run can still be shown.
     fn of(home: &Home) -> Self {
         read_private(&home.run_file(TERMS)).ok().flatten().unwrap_or_default()
+    }
+
+    /// Whether something has to hold before the run is completed.
+    pub fn has_conditions(&self) -> bool {
+        self.check.is_some() || self.output_schema.is_some()
+    }
+
+    /// Whether the same has to hold.
+    pub fn has_conditions_of(&self, other: &Self) -> bool {
+        self.check == other.check && self.output_schema == other.output_schema
     }
 
     /// # Errors
@@ -201,6 +215,18 @@ impl TemporaryRun {
     }
 }
 
+/// The newest records of a run from this prompt on that have to do with its answer.
+///
+/// # Errors
+/// A ledger that can't be read.
+pub fn about_answer(home: &Home, agent: &AgentId, prompt: MessageId) -> Result<Vec<Record>, LedgerError> {
+    let reader = Reader::open(&home.ledger_file())?;
+    let Some(admission) = reader.admission(agent, prompt)? else { return Ok(Vec::new()) };
+    let after = EventSeq(admission.event_seq.0.saturating_sub(1));
+    let kinds = &["message_admitted", "wait_resolved", "brief_created"];
+    reader.of_kinds(agent, Wanted { kinds, after, before: END, limit: ABOUT_ANSWER, newest: true })
+}
+
 fn prompt(reader: &Reader, agent: &AgentId, newest: bool) -> Result<Option<Message>, LedgerError> {
     let kinds = &["message_admitted"];
     let records =
@@ -220,6 +246,12 @@ fn state(run: &TemporaryRun) -> String {
         // Its agent is done, and its conditions are not met.
         Some(Standing { verdict: Some(RunVerdict::Completed), .. }) if run.terms.unmet.is_some() => {
             RunVerdict::Failed.to_string()
+        }
+        // Nobody has looked at its conditions.
+        Some(Standing { verdict: Some(RunVerdict::Completed), .. })
+            if run.terms.unverified && run.last_prompt.is_some() =>
+        {
+            RunVerdict::Interrupted.to_string()
         }
         Some(Standing { verdict: Some(verdict), .. }) => verdict.to_string(),
         Some(Standing {

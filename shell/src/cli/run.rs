@@ -256,15 +256,12 @@ fn prepare(home: Option<PathBuf>, mut args: RunArgs) -> Result<Prepared, Failure
         Some(earlier) => earlier.execution.clone(),
         None => folders(args.workspace_root.as_deref(), args.cwd.as_deref(), &environment)?,
     };
-    let task = task(&args, earlier.as_ref())?;
+    let conditions = Conditions::of(&args.conditions, &kept)?;
+    let terms_of_run = conditions.terms();
+    let others = kept.has_conditions() && !terms_of_run.has_conditions_of(&kept);
+    let task = task(&args, earlier.as_ref(), others)?;
     let images = args.images.read()?;
-    let along = [("--image PATH", !images.is_empty()), ("--skill NAME", !args.skills.names.is_empty())];
-    if !matches!(task, Task::Prompt(_))
-        && let Some((option, _)) = along.iter().find(|(_, given)| *given)
-    {
-        let error = anyhow!("{option} comes with a prompt, and there is none");
-        return Err(Failure::usage(error).hint(format!("holon run --resume RUN {option} TEXT")));
-    }
+    check_along(&task, !images.is_empty(), !args.skills.names.is_empty())?;
     let screen = screen(format, args.quiet, &environment);
     let (idle_limit, problems) = terms.idle_limit(&home, &environment);
     if let Terms::Own(setup) = &terms
@@ -277,7 +274,6 @@ fn prepare(home: Option<PathBuf>, mut args: RunArgs) -> Result<Prepared, Failure
     }
     let texts = TextSource::default();
     let activity = Activity::new(screen.clone(), texts.clone());
-    let conditions = Conditions::of(&args.conditions, &kept)?;
     // An answer that has to fit a schema is shown when it does.
     let live = if conditions.changes_answer() { LiveSink::nobody() } else { activity.live() };
     let activity = Arc::new(Mutex::new(activity));
@@ -298,7 +294,8 @@ fn prepare(home: Option<PathBuf>, mut args: RunArgs) -> Result<Prepared, Failure
         wait_for_tasks: !args.no_wait_for_tasks,
         terms: temporary_runs::Terms {
             budget: args.budget.map(|budget| budget.to_string()),
-            ..conditions.terms()
+            unverified: terms_of_run.has_conditions() && (kept.unverified || kept.unmet.is_some()),
+            ..terms_of_run
         },
         conditions,
         images,
@@ -311,6 +308,16 @@ fn prepare(home: Option<PathBuf>, mut args: RunArgs) -> Result<Prepared, Failure
     };
     let (runner, given) = terms.runner(request, task.text(), live, &args)?;
     Ok(Prepared { runner, task, activity, lines, format, given })
+}
+
+/// What a prompt comes with needs one.
+fn check_along(task: &Task, images: bool, skills: bool) -> Result<(), Failure> {
+    let along = [("--image PATH", images), ("--skill NAME", skills)];
+    let without_prompt = along.iter().find(|(_, given)| *given && !matches!(task, Task::Prompt(_)));
+    without_prompt.map_or(Ok(()), |(option, _)| {
+        let error = anyhow!("{option} comes with a prompt, and there is none");
+        Err(Failure::usage(error).hint(format!("holon run --resume RUN {option} TEXT")))
+    })
 }
 
 /// How the outcome is printed. Whoever writes lines reads lines.
@@ -330,7 +337,8 @@ fn format(args: &RunArgs) -> Result<Format, Failure> {
     }
 }
 
-fn task(args: &RunArgs, earlier: Option<&TemporaryRun>) -> Result<Task, Failure> {
+/// With `others` the run has other conditions than before: what of those did not hold is nothing to the agent.
+fn task(args: &RunArgs, earlier: Option<&TemporaryRun>, others: bool) -> Result<Task, Failure> {
     let lines = args.input_format == Some(InputFormat::StreamJson);
     let text = joined(&args.text)?;
     if lines && text == "-" {
@@ -340,8 +348,8 @@ fn task(args: &RunArgs, earlier: Option<&TemporaryRun>) -> Result<Task, Failure>
     match earlier {
         Some(earlier) if args.text.is_empty() && args.resume.is_some() => Ok(match &earlier.terms.unmet {
             // It has done its task but for that.
-            Some(unmet) => Task::Prompt(unmet.clone()),
-            None => Task::Resume(earlier.last_prompt.as_ref().map(|message| message.id)),
+            Some(unmet) if !others => Task::Prompt(unmet.clone()),
+            Some(_) | None => Task::Resume(earlier.last_prompt.as_ref().map(|message| message.id)),
         }),
         Some(_) | None if args.text.is_empty() && lines => Ok(Task::Input),
         Some(_) | None => Ok(Task::Prompt(prompt_text(&text)?)),

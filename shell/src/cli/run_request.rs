@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use holon_core::view::{RunVerdict, View};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, MessageId, Millis};
 use holon_platform::Environment;
 
 use super::conditions::Conditions;
+use super::exit::Exit;
 use super::output::Failure;
 use super::run_input::RunInput;
 use crate::activity::TextSource;
@@ -40,7 +42,8 @@ pub(super) struct RunRequest {
     pub(super) wait_for_tasks: bool,
     /// What has to hold before it is completed.
     pub(super) conditions: Conditions,
-    /// What is kept of that and of the budget, where the run is a temporary one.
+    /// What is kept of that and of the budget, where the run is a temporary one. It is unverified where an earlier process has
+    /// left it so, or with other conditions.
     pub(super) terms: Terms,
     /// What the model is shown with the prompt.
     pub(super) images: Vec<Picture>,
@@ -101,14 +104,61 @@ impl Task {
 }
 
 impl RunRequest {
-    /// Keeps what the run has to keep to, and what of it did not hold, for whoever resumes it.
-    pub(super) fn keep_terms(&self, unmet: Option<String>) {
+    /// Keeps what the run has to keep to, for whoever resumes it, before anybody has looked whether it does.
+    pub(super) fn keep_unverified(&self) {
+        self.keep(None, self.terms.has_conditions());
+    }
+
+    /// Keeps which conditions did not hold in the end, where there are conditions.
+    pub(super) fn keep_verified(&self, unmet: Option<String>) {
+        if self.terms.has_conditions() {
+            self.keep(unmet, false);
+        }
+    }
+
+    fn keep(&self, unmet: Option<String>, unverified: bool) {
         if !self.target.is_temporary() {
             return;
         }
-        if let Err(error) = (Terms { unmet, ..self.terms.clone() }).keep(&self.home) {
+        if let Err(error) = (Terms { unmet, unverified, ..self.terms.clone() }).keep(&self.home) {
             let text = format!("holon: a resumed run would have no conditions, which can't be kept: {error}");
             self.screen.warn(Look::Bad, &text);
+        }
+    }
+
+    /// Whether the agent has done its task, and it is open if the conditions hold.
+    pub(super) fn is_unverified(&self, view: View<'_>) -> bool {
+        self.terms.unverified && standing(view, &self.agent) == Some(RunVerdict::Completed)
+    }
+
+    /// What is over needs another prompt, and what was asked an answer.
+    pub(super) fn resumable(&self, view: View<'_>) -> Result<(), Failure> {
+        let agent = &self.agent;
+        match standing(view, agent) {
+            Some(RunVerdict::Completed) => {
+                let error = anyhow!("{agent} is completed: there is nothing to resume");
+                Err(Failure::new(Exit::RefusedByState, error)
+                    .hint(format!("holon run --continue={agent} \"…\"")))
+            }
+            Some(RunVerdict::WaitingForOperator) => {
+                let waits = view.agent(agent).into_iter().flat_map(|agent| agent.active_waits());
+                let asked = waits.map(|wait| wait.waiting_for.as_str()).next();
+                let asked = asked.map_or_else(String::new, |asked| format!(": {asked}"));
+                let error = anyhow!("{agent} waits for your answer{asked}");
+                Err(Failure::new(Exit::RefusedByState, error)
+                    .hint(format!("holon run --resume {agent} \"…\"")))
+            }
+            Some(
+                RunVerdict::WaitingForExternal
+                | RunVerdict::WaitingForTimer
+                | RunVerdict::Failed
+                | RunVerdict::BudgetExhausted
+                | RunVerdict::MaxTurnsExceeded
+                | RunVerdict::Aborted
+                | RunVerdict::Stopped
+                | RunVerdict::Interrupted,
+            )
+            | None => Ok(()),
         }
     }
 
@@ -141,6 +191,10 @@ impl RunRequest {
         self.screen.line(Look::Aside, &format!("holon: {place}"));
         Ok(())
     }
+}
+
+fn standing(view: View<'_>, agent: &AgentId) -> Option<RunVerdict> {
+    view.verdict(agent).or_else(|| view.last_verdict(agent))
 }
 
 /// Where an agent's commands run: `cwd` inside the workspace, both as they really are.

@@ -40,6 +40,7 @@ use crate::screen::{Look, Screen};
 use crate::settings::{CommandSettings, CommandVariables, DefinedServers};
 use crate::skills::{GiveError, Skills, may_name};
 use crate::templates::{self, Reach, Templates};
+use crate::temporary_runs;
 use crate::workplace::HeldBack;
 
 /// What is to be done, and with what.
@@ -92,16 +93,15 @@ impl Session {
         self.request.home.create()?;
         let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;
         backup::may_start(&self.request.home, false)?;
-        self.request.keep_terms(None);
+        // Those of a run that goes on change when its prompt is taken in.
+        if self.request.target == Target::Temporary {
+            self.request.keep_unverified();
+        }
         let workspace = PathBuf::from(&self.request.execution.execution_root);
         let (before, gate) = self.look(&workspace);
         // The look gets going in another thread while the ledger is opened in this one.
         tokio::task::yield_now().await;
-        let fold = match task {
-            Task::Prompt(_) | Task::Resume(None) | Task::Input => RunFold::default(),
-            Task::Resume(Some(prompt)) => RunFold::of(*prompt),
-        };
-        let fold = Arc::new(Mutex::new(fold));
+        let fold = Arc::new(Mutex::new(self.fold(task)?));
         let observer = std::mem::replace(&mut self.request.observer, Box::new(|_| {}));
         let observer = observe(self.request.agent.clone(), fold.clone(), observer);
         let mut driver = Driver::start(self.start(observer, gate)).await?;
@@ -120,8 +120,11 @@ impl Session {
         let closed = driver.shut_down().await;
         // Only now nothing changes any more.
         let changes = Box::pin(changes(before, &workspace, tools_started)).await;
-        if let Ok(Outcome { verdict: RunVerdict::Failed, verified, .. }) = &outcome {
-            self.request.keep_terms(verified.objection().map(|unmet| texts.redact(&unmet)));
+        if let Ok(Outcome { verdict, verified, .. }) = &outcome {
+            let unmet = verified.objection().map(|unmet| texts.redact(&unmet));
+            if *verdict == RunVerdict::Completed || *verdict == RunVerdict::Failed && unmet.is_some() {
+                self.request.keep_verified(unmet);
+            }
         }
         drop(lock);
         // What broke the run says more than what broke its end.
@@ -148,6 +151,15 @@ impl Session {
         Ok(fold.report(ended, &texts)?)
     }
 
+    /// What is reported; what was answered before counts where the last prompt is gone on with.
+    fn fold(&self, task: &Task) -> Result<RunFold, Failure> {
+        let Task::Resume(Some(prompt)) = task else { return Ok(RunFold::default()) };
+        let mut fold = RunFold::of(*prompt);
+        let earlier = temporary_runs::about_answer(&self.request.home, &self.request.agent, *prompt)?;
+        earlier.iter().for_each(|record| fold.record(record));
+        Ok(fold)
+    }
+
     fn start(&self, observer: Observer, tools_from: Gate) -> Start {
         let temporary = self.request.target.is_temporary();
         let start = self.means.start(&self.request.home, &self.request.environment, temporary);
@@ -162,6 +174,7 @@ impl Session {
         ending: &Ending,
     ) -> Result<Outcome, Failure> {
         let message_id = self.begin(driver, task, fold, ending).await?;
+        self.taken_in();
         let earlier = self.earlier();
         let mut verdict = self.verdict(driver, ending).await?;
         let mut verified = Verified::default();
@@ -211,8 +224,11 @@ impl Session {
         if let Some(prompt) = self.in_progress(driver, task, ending).await? {
             return Ok(prompt);
         }
-        if let Task::Resume(_) = task {
-            resumable(driver, &self.request.agent)?;
+        if let Task::Resume(prompt) = task {
+            if let Some(prompt) = prompt.filter(|_| self.request.is_unverified(driver.view())) {
+                return Ok(prompt);
+            }
+            self.request.resumable(driver.view())?;
             *locked(fold) = RunFold::default();
         }
         let skills = self.skills(driver, task.text(), &self.request.skills).map_err(|error| {
@@ -221,6 +237,13 @@ impl Session {
         })?;
         let along = (&*self.request.images, skills);
         self.prompt(driver, &self.request.conditions.instruct(task.text()), along).await
+    }
+
+    /// From now on a run that goes on has the conditions of this process.
+    pub(super) fn taken_in(&self) {
+        if self.request.target == Target::Resumed {
+            self.request.keep_unverified();
+        }
     }
 
     /// Makes the agent if need be, and gives the prompt that it goes on with.
@@ -475,35 +498,6 @@ impl Session {
     fn templates(&self) -> Templates {
         Templates::new(&self.request.home, &self.request.environment)
             .with_github(&self.means.skills.github_url)
-    }
-}
-
-/// What is over needs another prompt, and what was asked an answer.
-fn resumable(driver: &Driver, agent: &AgentId) -> Result<(), Failure> {
-    let view = driver.view();
-    match view.verdict(agent).or_else(|| view.last_verdict(agent)) {
-        Some(RunVerdict::Completed) => {
-            let error = anyhow!("{agent} is completed: there is nothing to resume");
-            Err(Failure::new(Exit::RefusedByState, error).hint(format!("holon run --continue={agent} \"…\"")))
-        }
-        Some(RunVerdict::WaitingForOperator) => {
-            let waits = view.agent(agent).into_iter().flat_map(|agent| agent.active_waits());
-            let asked = waits.map(|wait| wait.waiting_for.as_str()).next();
-            let asked = asked.map_or_else(String::new, |asked| format!(": {asked}"));
-            let error = anyhow!("{agent} waits for your answer{asked}");
-            Err(Failure::new(Exit::RefusedByState, error).hint(format!("holon run --resume {agent} \"…\"")))
-        }
-        Some(
-            RunVerdict::WaitingForExternal
-            | RunVerdict::WaitingForTimer
-            | RunVerdict::Failed
-            | RunVerdict::BudgetExhausted
-            | RunVerdict::MaxTurnsExceeded
-            | RunVerdict::Aborted
-            | RunVerdict::Stopped
-            | RunVerdict::Interrupted,
-        )
-        | None => Ok(()),
     }
 }
 

@@ -34,6 +34,7 @@ impl Session {
             }
             Task::Resume(_) => input.resumed(self.begin(driver, task, fold, ending).await?),
         }
+        self.taken_in();
         let earlier = self.earlier();
         let interrupted = self.until_end(driver, &mut input, fold, ending).await?;
         let verdict = self.verdict_of(driver, interrupted);

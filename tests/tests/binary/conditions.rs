@@ -1,9 +1,9 @@
 //! What a run in CI can require: an answer that fits a schema, a check that passes, a limit on what it costs.
 
-use end_to_end::Holon;
 use end_to_end::daemon::Daemon;
 use end_to_end::provider::{Provider, Reply, calls, says};
-use serde_json::json;
+use end_to_end::{Ended, Holon, signal, wait_for};
+use serde_json::{Value, json};
 
 const SCHEMA: &str = r#"{"type":"object","required":["risk"],"properties":{"risk":{"enum":["low","high"]}}}"#;
 
@@ -95,6 +95,76 @@ fn a_run_that_did_not_meet_its_conditions_is_resumed_with_them() {
     }
     assert_eq!(shown(name), "completed");
     holon.run(&["run", "--resume", name]).refused(4, &["nothing to resume"]);
+}
+
+/// The name and the state of the only run.
+fn only_run(holon: &Holon) -> (String, Value) {
+    let runs = holon.run(&["runs", "list", "--json"]).json()["runs"].clone();
+    assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
+    (runs[0]["run"].as_str().expect("a run").to_owned(), runs[0]["state"].clone())
+}
+
+#[test]
+fn what_was_not_met_outlives_a_resumption_that_is_refused() {
+    let repair = json!({ "cmd": "echo good > result", "login": false });
+    let (holon, provider) = holon(vec![says("Done."), calls(&[("ExecCommand", repair)]), says("Repaired.")]);
+    let failed = holon.run(&["run", "--tries", "0", "--check", "grep good result", "make it"]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let (name, state) = only_run(&holon);
+    assert_eq!(state, "failed");
+    holon.run(&["run", "--resume", &name, "--skill", "nope"]).refused(2, &["nope"]);
+    assert_eq!(only_run(&holon), (name.clone(), json!("failed")));
+    let resumed = holon.run(&["run", "-q", "--resume", &name]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Repaired.\n"), "{resumed:?}");
+    assert!(provider.requests()[1].to_string().contains("The task is not done"));
+    assert_eq!(only_run(&holon), (name, json!("completed")));
+}
+
+#[test]
+fn conditions_that_were_not_checked_to_the_end_are_checked_first() {
+    let (holon, provider) = holon(vec![says(r#"{"risk":"low"}"#)]);
+    holon.file("schema.json", SCHEMA);
+    let begun = holon.work().join("begun");
+    let check = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
+    let arguments = ["run", "--check", check, "--output-schema", "schema.json", "review"];
+    let interrupted = holon.spawn(&arguments);
+    wait_for("the check", || begun.exists());
+    signal(&interrupted, "INT");
+    let ended: Ended = interrupted.wait_with_output().expect("an end").into();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let (name, state) = only_run(&holon);
+    assert_eq!(state, "interrupted");
+    assert!(ended.stderr.contains(&format!("holon run --resume {name}")), "{ended:?}");
+    std::fs::remove_file(&begun).expect("it can be removed");
+    let killed = holon.spawn(&["run", "--resume", &name]);
+    wait_for("the check again", || begun.exists());
+    signal(&killed, "KILL");
+    killed.wait_with_output().expect("an end");
+    wait_for("a free home", || only_run(&holon).1 == "interrupted");
+    std::fs::write(holon.work().join("go"), "").expect("a file");
+    let resumed = holon.run(&["run", "-q", "--resume", &name]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "{\"risk\":\"low\"}\n"), "{resumed:?}");
+    assert_eq!(provider.requests().len(), 1, "nothing was left to ask for");
+    assert_eq!(only_run(&holon), (name.clone(), json!("completed")));
+    holon.run(&["run", "--resume", &name]).refused(4, &["nothing to resume"]);
+}
+
+#[test]
+fn other_conditions_are_checked_before_the_agent_is_asked_for_more() {
+    let (holon, provider) = holon(vec![says("Done."), says("Done again.")]);
+    let failed = holon.run(&["run", "--tries", "0", "--check", "echo first; false", "make it"]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let (name, _) = only_run(&holon);
+    let other = ["run", "--resume", &name, "--tries", "1", "--check", "echo second; exit 3"];
+    let again = holon.run(&other);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    let told = provider.requests()[1].to_string();
+    assert!(told.contains("echo second") && !told.contains("echo first"), "{told}");
+    assert_eq!(only_run(&holon).1, "failed");
+    let holds = holon.run(&["run", "-q", "--resume", &name, "--check", "true"]);
+    assert_eq!((holds.code, holds.stdout.as_str()), (Some(0), "Done again.\n"), "{holds:?}");
+    assert_eq!(provider.requests().len(), 2, "what holds is not asked for");
+    assert_eq!(only_run(&holon), (name, json!("completed")));
 }
 
 #[test]
