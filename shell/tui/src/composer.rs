@@ -44,6 +44,13 @@ impl Composer {
         self.insert(text);
     }
 
+    /// A text of the history comes back, with what was sent before it above.
+    pub(crate) fn take_back(&mut self, text: &str) {
+        self.replace(text);
+        let at = self.history.iter().rposition(|sent| sent == text);
+        self.recalled = at.map(|at| (at, String::new()));
+    }
+
     pub(crate) fn clear(&mut self) {
         self.replace("");
     }

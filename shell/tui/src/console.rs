@@ -60,6 +60,8 @@ struct Console<C> {
     follower: Option<JoinHandle<()>>,
     /// Follows the output of a task.
     watcher: Option<JoinHandle<()>>,
+    /// Prompts on their way with their keys, one of each agent at most.
+    prompts: Vec<(String, JoinHandle<()>)>,
     /// The last row that went to the scrollback, and whose it is.
     printed: (AgentId, EventSeq),
 }
@@ -81,8 +83,9 @@ where
     let model = Model::new(options.agent, options.level, look, name, options.start.is_some());
     let (sender, mut incoming) = mpsc::channel(WAITING);
     let mut keys = typed(options.inline)?;
+    let (follower, watcher, prompts) = (None, None, Vec::new());
     let mut console =
-        Console { client, start: options.start, model, sender, follower: None, watcher: None, printed };
+        Console { client, start: options.start, model, sender, follower, watcher, prompts, printed };
     for request in begin(&console.model) {
         console.perform(request);
     }
@@ -176,38 +179,53 @@ impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
         let again = matches!(self.model.link, Link::Missing(_));
         match request {
             Request::Leave => {}
-            Request::Follow(agent, after) => {
+            Request::Follow(agent, after, serial) => {
                 stop(&mut self.follower);
                 if self.printed.0 != agent {
                     self.printed = (agent.clone(), EventSeq(0));
                 }
-                self.follower = Some(spawn::task(streams::follow(client, agent, after, sender)));
+                self.follower = Some(spawn::task(streams::follow(client, agent, after, serial, sender)));
             }
             Request::StartRuntime => {
                 let start = self.start.clone().unwrap_or_default();
                 self.answer(async move { started(&start).await });
             }
-            Request::Load(agent) => self.answer(async move {
-                if again {
-                    sleep(AGAIN).await;
-                }
-                perform::load(&client, agent).await
-            }),
+            Request::Load(agent) => {
+                stop(&mut self.follower);
+                self.answer(async move {
+                    if again {
+                        sleep(AGAIN).await;
+                    }
+                    perform::load(&client, agent).await
+                });
+            }
             Request::Older(agent, before) => {
                 self.answer(async move { perform::older(&client, agent, before).await });
             }
             Request::Texts(agent, first, last) => {
                 self.answer(async move { perform::texts(&client, agent, first, last).await });
             }
-            Request::Status(agent) => self.answer(async move {
-                sleep(SETTLED).await;
-                perform::status(&client, agent).await
-            }),
-            Request::Send(prompt) => self.answer(async move { perform::send(&client, prompt).await }),
-            Request::Open(agent, kind) => self.answer(async move {
-                let entries = lists::entries(&client, &agent, &kind).await;
-                Answer::Opened(agent, kind, entries.map_err(|error| perform::worded(&error)))
-            }),
+            Request::Status(agent) => {
+                self.answer(async move {
+                    sleep(SETTLED).await;
+                    perform::status(&client, agent).await
+                });
+            }
+            Request::Send(prompt) => {
+                let key = prompt.key.clone();
+                let sent = self.answer(async move { perform::send(&client, prompt).await });
+                self.prompts.retain(|(_, prompt)| !prompt.is_finished());
+                self.prompts.push((key, sent));
+            }
+            Request::Withdraw(key) => {
+                self.prompts.extract_if(.., |(of, _)| *of == key).for_each(|(_, prompt)| prompt.abort());
+            }
+            Request::Open(agent, kind) => {
+                self.answer(async move {
+                    let entries = lists::entries(&client, &agent, &kind).await;
+                    Answer::Opened(agent, kind, entries.map_err(|error| perform::worded(&error)))
+                });
+            }
             Request::FollowOutput(agent, task, serial) => {
                 stop(&mut self.watcher);
                 self.watcher = Some(spawn::task(streams::output(client, (agent, task), serial, sender)));
@@ -219,13 +237,13 @@ impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
     }
 
     /// Makes a request beside the loop. Its answer comes as a message.
-    fn answer(&self, work: impl Future<Output = Answer> + Send + 'static) {
+    fn answer(&self, work: impl Future<Output = Answer> + Send + 'static) -> JoinHandle<()> {
         let sender = self.sender.clone();
         spawn::task(async move {
             let answer = work.await;
             // A console that was left needs no answer.
             drop(sender.send(Msg::Answer(answer)).await);
-        });
+        })
     }
 }
 

@@ -59,20 +59,24 @@ impl Conversation {
         true
     }
 
-    /// A page of older rows, the oldest first; the newest ones give way.
-    pub(crate) fn prepend(&mut self, rows: Vec<Row>, more: bool) {
-        for row in rows
-            .into_iter()
-            .rev()
-            .filter(|row| self.first().is_none_or(|first| row.seq < first))
-            .collect::<Vec<_>>()
-        {
+    /// How many older rows can be taken in. Rows up to the one that the operator reads stay, and all of them where the
+    /// newest one is read.
+    pub(crate) fn capacity(&self, read: Option<EventSeq>) -> usize {
+        let all = self.rows.len();
+        ROWS.saturating_sub(read.map_or(all, |read| (self.index_of(read) + 1).min(all)))
+    }
+
+    /// A page of older rows, the oldest first, as far as there is capacity; rows behind the one that is read give way.
+    pub(crate) fn prepend(&mut self, mut rows: Vec<Row>, more: bool, read: Option<EventSeq>) {
+        let capacity = self.capacity(read);
+        rows.retain(|row| self.first().is_none_or(|first| row.seq < first));
+        self.more = more || rows.len() > capacity;
+        for row in rows.into_iter().rev().take(capacity) {
             if row.wants_text {
                 self.wanted.insert(row.seq);
             }
             self.rows.push_front(row);
         }
-        self.more = more;
         while self.rows.len() > ROWS {
             if let Some(newest) = self.rows.pop_back() {
                 self.wanted.remove(&newest.seq);

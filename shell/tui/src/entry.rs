@@ -9,12 +9,22 @@ use holon_facts::workspace::WorkspaceId;
 pub(crate) enum Target {
     Agent(AgentId),
     Ask(AgentId, BriefId),
-    Task(TaskId),
+    Task { task: TaskId, runs: bool },
     Timer(TimerId),
     Trigger,
     Workspace(WorkspaceId),
     Model(String),
     Command(&'static str),
+}
+
+impl Target {
+    /// Whether it is the same thing, whatever has become of it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Task { task, .. }, Self::Task { task: other, .. }) => task == other,
+            (_, _) => self == other,
+        }
+    }
 }
 
 /// One line, or what belongs to the one before.

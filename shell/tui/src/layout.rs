@@ -131,9 +131,10 @@ pub(crate) fn visible(model: &Model) -> (Vec<Line>, bool) {
     (shown, missing)
 }
 
-/// Whether the screen has space for older rows than those in memory.
+/// Whether the screen has space for older rows than those in memory, and memory has, too.
 pub(crate) fn wants_older(model: &Model) -> bool {
-    if !model.conversation.more || model.look.inline {
+    let capacity = model.conversation.capacity(model.anchor.map(|anchor| anchor.seq));
+    if !model.conversation.more || model.look.inline || capacity == 0 {
         return false;
     }
     // Each row that is shown has a line at least: with enough of them nothing needs to be laid out.
@@ -160,6 +161,11 @@ fn pending(model: &Model, columns: usize) -> Vec<Line> {
         let other = Some(&prompt.agent).filter(|agent| **agent != model.agent);
         let whom = other.map_or_else(String::new, |agent| format!(" to {agent}"));
         shown.extend(plain(&format!("› {text} (sending{whom})"), columns, aside));
+        if let Some(problem) = &prompt.problem {
+            let back = if model.taken_back().is_some() { "; Up takes the last one back" } else { "" };
+            let why = format!("  not sent yet: {problem}{back}");
+            shown.extend(plain(&why, columns, style::of(Voice::Alarm, model.look.colour)));
+        }
     }
     shown
 }

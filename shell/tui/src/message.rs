@@ -20,19 +20,19 @@ pub(crate) enum Msg {
     Resize(u16, u16),
     /// A second went by while something shows how long it takes.
     Tick(Wall),
-    /// A durable event of the agent that is followed.
-    Event(AgentId, Row),
+    /// A durable event of the agent, from the follower with this number. What is left of an earlier one is not taken.
+    Event(u64, Row),
     /// The model is asked (again), and says more; not durable.
-    LiveAttempt(AgentId),
-    LiveText(AgentId, String),
+    LiveAttempt(u64),
+    LiveText(u64, String),
     /// The last lines of the command in the foreground, in place of those before; not durable.
-    LiveOutput(AgentId, String),
+    LiveOutput(u64, String),
     /// What a followed task writes, of the request with this number; not durable until the task ends.
     Output(u64, Piece),
     /// Whether the stream stands.
-    Connected(bool),
+    Connected(u64, bool),
     /// What is followed can't be followed on; the code of the refusal where there is one.
-    FollowFailed(AgentId, Option<String>, String),
+    FollowFailed(u64, Option<String>, String),
     Answer(Answer),
 }
 
@@ -104,19 +104,24 @@ pub(crate) struct Prompt {
     pub(crate) answers: Option<BriefId>,
     /// It was handed over, and its answer is to come.
     pub(crate) on_its_way: bool,
-    /// How often it could not be taken for the moment.
+    /// How often it could not be taken for the moment, and why not the last time.
     pub(crate) deferred: u32,
+    pub(crate) problem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
+    /// Nothing is followed until it has come.
     Load(AgentId),
-    Follow(AgentId, EventSeq),
+    /// Follow behind an event, under a number.
+    Follow(AgentId, EventSeq, u64),
     Older(AgentId, EventSeq),
     Texts(AgentId, EventSeq, EventSeq),
     Status(AgentId),
     /// At once, or after a pause where it was deferred.
     Send(Prompt),
+    /// The prompt with this key is sent no more.
+    Withdraw(String),
     Open(AgentId, Kind),
     /// Follow what a task writes, under a number.
     FollowOutput(AgentId, TaskId, u64),

@@ -92,6 +92,8 @@ pub(crate) struct Session {
     /// What its idempotency keys begin with.
     pub(crate) name: String,
     pub(crate) sent: u64,
+    /// The number of the follower whose events are taken.
+    pub(crate) follower: u64,
     /// Whose conversation is on the screen, until that of another one is loaded.
     pub(crate) before: Option<AgentId>,
     /// Outputs that were followed.
@@ -99,6 +101,10 @@ pub(crate) struct Session {
     /// When Ctrl-C was pressed last.
     pub(crate) interrupted: Option<Millis>,
     pub(crate) leaving: bool,
+    /// It leaves when no prompt waits any more.
+    pub(crate) leaves_when_sent: bool,
+    /// What was written when the composer began to write to a task.
+    pub(crate) draft: String,
     /// Whether it can start the runtime.
     pub(crate) can_start: bool,
 }
@@ -124,13 +130,39 @@ impl Model {
             session: Session {
                 name,
                 sent: 0,
+                follower: 0,
                 before: None,
                 followed: 0,
                 interrupted: None,
                 leaving: false,
+                leaves_when_sent: false,
+                draft: String::new(),
                 can_start,
             },
         }
+    }
+
+    /// Whom a prompt that comes back to the composer would go to from there.
+    pub(crate) fn recipient_of(&self, prompt: &Prompt) -> Option<Recipient> {
+        match prompt.answers {
+            Some(brief) => Some(Recipient::Ask(prompt.agent.clone(), brief)),
+            None => Some(Recipient::Agent).filter(|_| prompt.agent == self.agent),
+        }
+    }
+
+    /// The prompt that Up takes back: the newest one that could not be taken, or waits behind such a one.
+    pub(crate) fn taken_back(&self) -> Option<(usize, Recipient)> {
+        let failed =
+            |agent: &AgentId| self.sending.iter().any(|prompt| prompt.agent == *agent && prompt.deferred > 0);
+        self.sending.iter().enumerate().rev().find_map(|(at, prompt)| {
+            let recipient = self.recipient_of(prompt).filter(|_| failed(&prompt.agent))?;
+            Some((at, recipient))
+        })
+    }
+
+    /// How the operator gets back to what was taken out of the composer.
+    pub(crate) fn calls_back(&self) -> &'static str {
+        if self.overlays.is_empty() { "Up calls it back" } else { "Esc, then Up calls it back" }
     }
 
     /// Which task is followed, as the number of its request.

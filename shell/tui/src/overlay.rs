@@ -128,7 +128,7 @@ impl Overlay {
         let last = entries.len().saturating_sub(1);
         let first = self.entries.is_none();
         let same = self.target().and_then(|target| {
-            entries.iter().position(|entry| entry.target.as_ref().is_some_and(|other| other == target))
+            entries.iter().position(|entry| entry.target.as_ref().is_some_and(|other| other.is_same(target)))
         });
         let stays = same.unwrap_or(self.selected.min(last));
         if same.is_none() && stays != self.selected {
@@ -188,8 +188,16 @@ impl Overlay {
     /// The task that it is about: the selected one, or the one whose output it shows.
     pub(crate) fn task(&self) -> Option<TaskId> {
         match (&self.kind, self.target()) {
-            (Kind::Output(task), _) | (_, Some(Target::Task(task))) => Some(*task),
+            (Kind::Output(task), _) | (_, Some(Target::Task { task, .. })) => Some(*task),
             (_, _) => None,
+        }
+    }
+
+    /// Whether that task takes input, as far as is known here.
+    pub(crate) fn runs(&self) -> bool {
+        match self.target() {
+            Some(Target::Task { runs, .. }) => *runs,
+            Some(_) | None => self.output.as_ref().is_some_and(|output| !output.ended),
         }
     }
 

@@ -23,6 +23,7 @@ pub(crate) async fn follow<C: Runtime>(
     client: C,
     agent: AgentId,
     after: EventSeq,
+    serial: u64,
     sender: mpsc::Sender<Msg>,
 ) {
     let mut events = client.follow(&agent, Some(after), true);
@@ -30,15 +31,15 @@ pub(crate) async fn follow<C: Runtime>(
     loop {
         let msg = tokio::select! {
             biased;
-            Ok(()) = connected.changed() => Msg::Connected(*connected.borrow_and_update()),
+            Ok(()) = connected.changed() => Msg::Connected(serial, *connected.borrow_and_update()),
             next = events.next() => match next {
-                Ok(Followed::Event(event)) => Msg::Event(agent.clone(), Row::of(&event)),
-                Ok(Followed::Live { kind, data }) => match live(&agent, &kind, &data) {
+                Ok(Followed::Event(event)) => Msg::Event(serial, Row::of(&event)),
+                Ok(Followed::Live { kind, data }) => match live(serial, &kind, &data) {
                     Some(msg) => msg,
                     None => continue,
                 },
                 Err(error) => {
-                    let failed = failed(&agent, &error);
+                    let failed = failed(serial, &error);
                     if sender.send(failed).await.is_err() {
                         return;
                     }
@@ -53,17 +54,17 @@ pub(crate) async fn follow<C: Runtime>(
     }
 }
 
-fn live(agent: &AgentId, kind: &str, data: &serde_json::Value) -> Option<Msg> {
+fn live(serial: u64, kind: &str, data: &serde_json::Value) -> Option<Msg> {
     match kind {
-        "live_attempt" => Some(Msg::LiveAttempt(agent.clone())),
-        "live_text" => Some(Msg::LiveText(agent.clone(), data.get("text")?.as_str()?.to_owned())),
-        "live_output" => Some(Msg::LiveOutput(agent.clone(), data.get("text")?.as_str()?.to_owned())),
+        "live_attempt" => Some(Msg::LiveAttempt(serial)),
+        "live_text" => Some(Msg::LiveText(serial, data.get("text")?.as_str()?.to_owned())),
+        "live_output" => Some(Msg::LiveOutput(serial, data.get("text")?.as_str()?.to_owned())),
         _ => None,
     }
 }
 
-fn failed(agent: &AgentId, error: &ClientError) -> Msg {
-    Msg::FollowFailed(agent.clone(), error.code().map(ToOwned::to_owned), perform::worded(error))
+fn failed(serial: u64, error: &ClientError) -> Msg {
+    Msg::FollowFailed(serial, error.code().map(ToOwned::to_owned), perform::worded(error))
 }
 
 /// Follows what a task writes from its first byte on, until it ends.

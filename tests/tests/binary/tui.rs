@@ -124,6 +124,15 @@ fn a_prompt_that_can_not_be_taken_for_the_moment_shows_why_and_is_sent_again() {
     leave(terminal);
 }
 
+#[test]
+fn prompts_that_are_followed_by_leaving_at_once_arrive() {
+    let (daemon, mut terminal) = console(&[]);
+    terminal.press(b"one\rtwo\rthree\r/quit\r");
+    let (status, _, written) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{written}");
+    assert_eq!(daemon.events_of("message_admitted"), 3, "{written}");
+}
+
 /// Closes the list on top: a key that follows at once would be another one.
 fn close(terminal: &mut OnTerminal) {
     terminal.press(b"\x1b");

@@ -26,7 +26,7 @@ const ENTRIES: u32 = 100;
 const KEYS: [&str; 9] = [
     "Enter               send; with an empty line, choose what is selected",
     "Alt-Enter, Ctrl-J   break the line",
-    "Up, Down            earlier prompts, or another line",
+    "Up, Down            earlier prompts, or another line; Up first takes back what can't be sent",
     "PgUp, PgDn, End     older rows, newer rows, the newest row",
     "Tab                 complete a command",
     "Esc                 close what is on top; nothing is aborted",
@@ -160,7 +160,7 @@ async fn tasks(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, Cli
             moment::relative(task.created_at),
             task.summary
         );
-        Entry::of(line, Target::Task(task.task_id))
+        Entry::of(line, Target::Task { task: task.task_id, runs: !task.status.is_terminal() })
     };
     Ok(page.tasks.iter().map(entry).collect())
 }

@@ -33,9 +33,9 @@ fn msg() -> impl Strategy<Value = Msg> {
         2 => prop::sample::select(COMMANDS.to_vec()).prop_map(|command| Msg::Paste(format!("/{} x", command.name))),
         1 => "\\PC{0,40}".prop_map(Msg::Paste),
         1 => (0_u16..200, 0_u16..80).prop_map(|(width, height)| Msg::Resize(width, height)),
-        2 => (1_u64..400, "\\PC{0,60}").prop_map(|(seq, text)| Msg::Event(agent(), row(seq, Voice::Brief, &text))),
-        1 => "\\PC{0,60}".prop_map(|text| Msg::LiveText(agent(), text)),
-        1 => any::<bool>().prop_map(Msg::Connected),
+        2 => (1_u64..400, "\\PC{0,60}").prop_map(|(seq, text)| Msg::Event(FIRST, row(seq, Voice::Brief, &text))),
+        1 => "\\PC{0,60}".prop_map(|text| Msg::LiveText(FIRST, text)),
+        1 => any::<bool>().prop_map(|connected| Msg::Connected(FIRST, connected)),
         1 => (1_u64..50).prop_map(|first| {
             let rows = (first..50).map(|seq| row(seq, Voice::Activity, "older")).collect();
             Msg::Answer(Answer::Older { agent: agent(), before: EventSeq(50), rows, more: first > 1 })
@@ -91,11 +91,11 @@ proptest! {
             let until = (first + at).min(end).max(next);
             let again = next.saturating_sub(back).max(1);
             for row in rows(again..until) {
-                update(&mut followed, Msg::Event(agent(), row));
+                update(&mut followed, Msg::Event(FIRST, row));
             }
             next = until;
-            update(&mut followed, Msg::Connected(false));
-            update(&mut followed, Msg::Connected(true));
+            update(&mut followed, Msg::Connected(FIRST, false));
+            update(&mut followed, Msg::Connected(FIRST, true));
         }
         let mut fresh = model(80, 24);
         update(&mut fresh, loaded(rows(1..end), false));
@@ -112,7 +112,7 @@ proptest! {
         let seen = [Voice::Message, Voice::Brief, Voice::Ask, Voice::Alarm, Voice::Activity];
         let rows = (1..).zip(seen).map(|(seq, voice)| row(seq, voice, &text)).collect();
         update(&mut model, loaded(rows, false));
-        update(&mut model, Msg::LiveText(agent(), text.clone()));
+        update(&mut model, Msg::LiveText(FIRST, text.clone()));
         update(&mut model, Msg::Paste(text.clone()));
         update(&mut model, Msg::Answer(Answer::Done(Err(text.clone()))));
         prop_assert!(!screen(&model).contains(acts));
@@ -144,7 +144,7 @@ fn memory_is_bounded_and_older_rows_are_asked_for_again() {
     let mut model = model(80, 24);
     update(&mut model, loaded(rows(1..10), false));
     for row in rows(10..20_000) {
-        update(&mut model, Msg::Event(agent(), row));
+        update(&mut model, Msg::Event(FIRST, row));
     }
     assert_eq!(model.conversation.rows().len(), ROWS);
     let asked = (0..ROWS).find_map(|_| {
@@ -212,7 +212,7 @@ fn what_a_command_prints_is_shown_until_it_has_ended() {
     let mut model = model(80, 24);
     update(&mut model, loaded(rows(1..3), false));
     let printed = |model: &mut Model, lines: &str| {
-        update(model, Msg::LiveOutput(agent(), lines.to_owned()));
+        update(model, Msg::LiveOutput(FIRST, lines.to_owned()));
         screen(model)
     };
     let shown = printed(&mut model, "one\ntwo\u{1b}");
@@ -225,12 +225,12 @@ fn what_a_command_prints_is_shown_until_it_has_ended() {
         assert!(printed(&mut model, "again").contains("│ again"));
         update(
             &mut model,
-            Msg::Event(agent(), Row { kind: kind.to_owned(), ..row(seq, Voice::Activity, "x") }),
+            Msg::Event(FIRST, Row { kind: kind.to_owned(), ..row(seq, Voice::Activity, "x") }),
         );
         assert!(!screen(&model).contains("│ again"), "{kind}");
     }
     printed(&mut model, "again");
-    update(&mut model, Msg::Connected(false));
+    update(&mut model, Msg::Connected(FIRST, false));
     assert!(!screen(&model).contains("│ again"));
 }
 
@@ -249,7 +249,7 @@ fn an_ask_is_answered_and_a_task_is_fed_from_the_composer() {
     let sent = press(&mut model, KeyCode::Enter);
     assert!(matches!(&sent[..], [Request::Send(prompt)] if prompt.answers == Some(ask)), "{sent:?}");
     press(&mut model, KeyCode::F(3));
-    let entries = Ok(vec![Entry::of("sleep", Target::Task(task))]);
+    let entries = Ok(vec![Entry::of("sleep", Target::Task { task, runs: true })]);
     update(&mut model, Msg::Answer(Answer::Opened(agent(), Kind::Tasks, entries)));
     let key = |c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL), Millis(0));
     assert_eq!(

@@ -24,7 +24,7 @@ fn key_to_frame(events: u64) -> Duration {
                     .repeat(3);
                 update(
                     &mut model,
-                    Msg::Event(agent(), row(2 + frame * events + event, Voice::Activity, &text)),
+                    Msg::Event(FIRST, row(2 + frame * events + event, Voice::Activity, &text)),
                 );
             }
             press(&mut model, KeyCode::Char('x'));
@@ -64,10 +64,10 @@ fn eight_hours_of_events_leave_memory_as_it_was() {
             let text =
                 format!("Event {seq} of some activity, with 漢字 and more words than fit into one line. ")
                     .repeat(3);
-            update(&mut model, Msg::Event(agent(), row(seq, Voice::Activity, &text)));
+            update(&mut model, Msg::Event(FIRST, row(seq, Voice::Activity, &text)));
         }
-        update(&mut model, Msg::LiveText(agent(), "what the model says ".repeat(8)));
-        update(&mut model, Msg::LiveOutput(agent(), "a line\n".repeat(8)));
+        update(&mut model, Msg::LiveText(FIRST, "what the model says ".repeat(8)));
+        update(&mut model, Msg::LiveOutput(FIRST, "a line\n".repeat(8)));
         if second % 60 == 0 {
             terminal.draw(|frame| view(&model, frame)).unwrap();
         }

@@ -20,6 +20,9 @@ use crate::row::{Part, Row, Voice};
 use crate::update::update;
 use crate::view::view;
 
+/// The number of the follower that the first load brings.
+const FIRST: u64 = 1;
+
 fn agent() -> AgentId {
     AgentId::new("main").unwrap()
 }

@@ -65,18 +65,18 @@ fn followed(events: &[Envelope], cuts: &[(usize, usize)], defect: Defect) -> Mod
         let from = next.saturating_sub(back);
         let missed = usize::from(defect == Defect::LosesOne && next > 0);
         for event in events[from..until].iter().skip(if missed > 0 { next - from + 1 } else { 0 }) {
-            update(&mut model, Msg::Event(agent(), row_of(event, defect)));
+            update(&mut model, Msg::Event(FIRST, row_of(event, defect)));
         }
         if defect == Defect::Repeats && until > 0 {
             let again = Row {
                 seq: EventSeq(model.conversation.cursor().0 + 1),
                 ..row_of(&events[until - 1], defect)
             };
-            update(&mut model, Msg::Event(agent(), again));
+            update(&mut model, Msg::Event(FIRST, again));
         }
         next = until;
-        update(&mut model, Msg::Connected(false));
-        update(&mut model, Msg::Connected(true));
+        update(&mut model, Msg::Connected(FIRST, false));
+        update(&mut model, Msg::Connected(FIRST, true));
     }
     model
 }
@@ -149,7 +149,7 @@ fn nothing_acts(text: &str, defect: Defect) -> Result<(), String> {
     }
     update(&mut model, loaded(rows, false));
     model.look.height = 40;
-    update(&mut model, Msg::LiveText(agent(), text.to_owned()));
+    update(&mut model, Msg::LiveText(FIRST, text.to_owned()));
     update(&mut model, Msg::Paste(text.to_owned()));
     let parts = model.conversation.rows().iter().flat_map(|row| &row.parts).map(|part| match part {
         Part::Plain(text) | Part::Markdown(text) | Part::Detail((_, text)) => text,

@@ -91,7 +91,7 @@ fn far_back() -> Model {
     let mut model = model(80, 24);
     update(&mut model, loaded(rows(1..10), false));
     for row in rows(10..20_000) {
-        update(&mut model, Msg::Event(agent(), row));
+        update(&mut model, Msg::Event(FIRST, row));
     }
     while !model.flight.older {
         press(&mut model, KeyCode::PageUp);
@@ -111,7 +111,8 @@ fn sending_and_another_level_load_the_newest_rows_where_they_were_dropped() {
         let requests = press(&mut model, KeyCode::Enter);
         assert!(requests.contains(&Request::Load(agent())), "{line}: {requests:?}");
         update(&mut model, loaded(rows(19_900..20_000), true));
-        update(&mut model, Msg::Event(agent(), row(20_000, Voice::Brief, "the newest")));
+        let follower = model.session.follower;
+        update(&mut model, Msg::Event(follower, row(20_000, Voice::Brief, "the newest")));
         assert!(screen(&model).contains("the newest"), "{line}");
     }
 }
@@ -141,8 +142,8 @@ fn older_rows_that_could_not_be_read_are_asked_for_again() {
     fails(&mut model);
     assert!(asks(&press(&mut model, KeyCode::PageUp)));
     fails(&mut model);
-    update(&mut model, Msg::Connected(false));
-    assert!(asks(&update(&mut model, Msg::Connected(true))));
+    update(&mut model, Msg::Connected(FIRST, false));
+    assert!(asks(&update(&mut model, Msg::Connected(FIRST, true))));
     let older = Answer::Older { agent: agent(), before: EventSeq(100), rows: rows(1..100), more: false };
     update(&mut model, Msg::Answer(older));
     assert_eq!(model.conversation.first(), Some(EventSeq(1)));
@@ -164,4 +165,74 @@ fn the_first_row_stays_at_the_top_of_the_screen() {
     update(&mut small, loaded(rows(1..4), false));
     press(&mut small, KeyCode::PageUp);
     assert_eq!(small.anchor, None);
+}
+
+/// Answers each request for older rows from so many events before the first one, as long as one is asked for.
+fn filled(model: &mut Model, mut requests: Vec<Request>, rows: impl Fn(std::ops::Range<u64>) -> Vec<Row>) {
+    for _ in 0..100 {
+        let older = requests
+            .iter()
+            .find_map(|request| if let Request::Older(_, before) = request { Some(*before) } else { None });
+        let Some(before) = older else { return };
+        let first = before.0.saturating_sub(256).max(1);
+        let (rows, more) = (rows(first..before.0), first > 1);
+        requests = update(model, Msg::Answer(Answer::Older { agent: agent(), before, rows, more }));
+    }
+    panic!("older rows are asked for again and again");
+}
+
+/// An agent of many calls at level info: all rows in memory together are less than a screen of shown ones.
+#[test]
+fn few_rows_of_a_level_leave_the_newest_ones_where_they_are() {
+    let mut model = model(80, 24);
+    model.level = Level::Info;
+    let mut newest = rows(18_744..19_000);
+    newest.push(row(19_000, Voice::Brief, "the report"));
+    let requests = update(&mut model, loaded(newest, true));
+    filled(&mut model, requests, rows);
+    assert!(model.conversation.rows().len() == ROWS && !model.conversation.is_cut());
+    assert!(screen(&model).contains("the report"), "{}", screen(&model));
+    // A busy agent is followed on, and nothing older is asked for.
+    for seq in 19_001..19_300 {
+        let requests = update(&mut model, Msg::Event(FIRST, row(seq, Voice::Activity, "a call")));
+        assert!(!requests.iter().any(|request| matches!(request, Request::Older(..))), "{requests:?}");
+    }
+    update(&mut model, Msg::Event(FIRST, row(19_300, Voice::Message, "a later prompt")));
+    let shown = screen(&model);
+    assert!(shown.contains("the report") && shown.contains("a later prompt"), "{shown}");
+    // Whoever scrolls up gets older ones, and keeps the row at the edge.
+    let requests = press(&mut model, KeyCode::PageUp);
+    let edge = model.anchor.unwrap().seq;
+    filled(&mut model, requests, rows);
+    assert_eq!(model.conversation.rows().len(), ROWS);
+    assert_eq!(model.conversation.rows().back().map(|row| row.seq), Some(edge));
+    assert!(press(&mut model, KeyCode::End).contains(&Request::Load(agent())));
+}
+
+/// What is left of the follower before a reload would leave a gap behind the page that was loaded.
+#[test]
+fn what_is_left_of_an_earlier_follower_is_not_taken() {
+    let mut model = far_back();
+    press(&mut model, KeyCode::End);
+    for seq in [101, 102] {
+        update(&mut model, Msg::Event(FIRST, row(20_000 + seq, Voice::Brief, "old")));
+    }
+    let requests = update(&mut model, loaded(rows(20_000..20_101), true));
+    let follow = requests.iter().find_map(|request| {
+        if let Request::Follow(_, after, follower) = request { Some((*after, *follower)) } else { None }
+    });
+    let (after, follower) = follow.unwrap();
+    assert_eq!((after, follower), (EventSeq(20_100), model.session.follower));
+    update(&mut model, Msg::Event(FIRST, row(20_103, Voice::Brief, "old")));
+    update(&mut model, Msg::LiveText(FIRST, "old".to_owned()));
+    assert!(model.conversation.cursor() == EventSeq(20_100) && model.live.is_none());
+    for seq in [101, 102, 103] {
+        update(&mut model, Msg::Event(follower, row(20_000 + seq, Voice::Brief, "new")));
+    }
+    let last: Vec<u64> = model.conversation.rows().iter().rev().take(4).map(|row| row.seq.0).collect();
+    assert_eq!(last, [20_103, 20_102, 20_101, 20_100]);
+    // Each load has a follower of its own.
+    update(&mut model, loaded(rows(20_000..20_103), true));
+    update(&mut model, Msg::Event(follower, row(20_104, Voice::Brief, "old")));
+    assert_eq!(model.conversation.cursor(), EventSeq(20_102));
 }

@@ -64,7 +64,7 @@ fn a_prompt_that_is_deferred_shows_why_and_is_sent_again_under_its_key() {
 #[test]
 fn prompts_of_an_outage_are_sent_one_after_the_other_in_their_order() {
     let mut model = ready();
-    update(&mut model, Msg::Connected(false));
+    update(&mut model, Msg::Connected(FIRST, false));
     assert_eq!(texts(&enter(&mut model, "one")), ["one"]);
     for text in ["two", "three"] {
         assert!(prompts(&enter(&mut model, text)).is_empty());
@@ -73,7 +73,7 @@ fn prompts_of_an_outage_are_sent_one_after_the_other_in_their_order() {
     assert_eq!(model.link, Link::Lost);
     assert!(model.notice.is_none(), "the first line shows what is wrong");
     // Whatever the stream does, each of them is on its way once.
-    assert!(prompts(&update(&mut model, Msg::Connected(true))).is_empty());
+    assert!(prompts(&update(&mut model, Msg::Connected(FIRST, true))).is_empty());
     assert!(prompts(&update(&mut model, loaded(vec![row(1, Voice::Message, "begin")], false))).is_empty());
     assert_eq!(texts(&sent(&mut model, "test-1")), ["two"]);
     assert!(prompts(&sent(&mut model, "test-1")).is_empty());
@@ -165,4 +165,138 @@ fn a_task_is_fed_only_while_its_output_is_open_and_it_runs() {
     press(&mut model, KeyCode::Esc);
     press(&mut model, KeyCode::Up);
     assert_eq!(model.composer.text(), "half a li");
+}
+
+#[test]
+fn a_prompt_that_can_not_be_sent_is_taken_back_with_up_and_those_behind_it_go_on() {
+    let mut model = ready();
+    enter(&mut model, "one");
+    enter(&mut model, "two");
+    // Nothing is wrong with the first one yet, so Up calls back what was sent, and both stay on their way.
+    assert!(press(&mut model, KeyCode::Up).is_empty());
+    assert_eq!((model.composer.text(), model.sending.len()), ("two", 2));
+    model.composer.clear();
+    not_sent(&mut model, "test-1", true);
+    let shown = screen(&model);
+    assert!(shown.contains("not sent yet: the ledger is locked; Up takes the last one back"), "{shown}");
+    assert!(press(&mut model, KeyCode::Up).is_empty(), "it was not handed over");
+    assert_eq!((model.composer.text(), model.sending.len()), ("two", 1));
+    // A second Up goes on from there.
+    press(&mut model, KeyCode::Up);
+    assert_eq!((model.composer.text(), model.sending.len()), ("one", 1));
+    control(&mut model, 'c');
+    assert_eq!(press(&mut model, KeyCode::Up), [Request::Withdraw("test-1".to_owned())]);
+    assert_eq!((model.composer.text(), model.sending.len()), ("one", 0));
+    assert!(screen(&model).contains("taken back"), "{}", screen(&model));
+    // Whatever comes of it later, it is not sent again.
+    assert!(prompts(&not_sent(&mut model, "test-1", true)).is_empty() && model.sending.is_empty());
+    assert_eq!(texts(&press(&mut model, KeyCode::Enter)), ["one"]);
+}
+
+#[test]
+fn an_answer_that_can_not_be_sent_is_taken_back_for_whom_it_was() {
+    let mut model = ready();
+    let recipient = asked(&mut model);
+    enter(&mut model, "yes");
+    not_sent(&mut model, "test-1", true);
+    press(&mut model, KeyCode::Up);
+    assert_eq!((model.composer.text(), &model.recipient), ("yes", &recipient));
+    // A prompt to an agent that is not shown would go to the one that is.
+    let mut model = ready();
+    enter(&mut model, "one");
+    enter(&mut model, "/agent other");
+    not_sent(&mut model, "test-1", true);
+    assert!(!screen(&model).contains("takes the last one back"), "{}", screen(&model));
+    press(&mut model, KeyCode::Up);
+    assert_eq!(model.sending.len(), 1);
+}
+
+#[test]
+fn prompts_that_wait_for_one_agent_leave_another_one_free() {
+    let mut model = ready();
+    for number in 0..64 {
+        enter(&mut model, &format!("prompt {number}"));
+    }
+    assert!(prompts(&enter(&mut model, "one more")).is_empty());
+    assert!(screen(&model).contains("64 prompts to main wait"), "{}", screen(&model));
+    assert_eq!((model.composer.text(), model.sending.len()), ("one more", 64));
+    model.composer.clear();
+    enter(&mut model, "/agent other");
+    assert_eq!(texts(&enter(&mut model, "hello")), ["hello"]);
+}
+
+#[test]
+fn a_prompt_that_is_deferred_leaves_other_notices_alone() {
+    let mut model = ready();
+    enter(&mut model, "hello");
+    update(&mut model, Msg::Answer(Answer::Done(Err("there is no timer".to_owned()))));
+    not_sent(&mut model, "test-1", true);
+    let shown = screen(&model);
+    assert!(shown.contains("there is no timer") && shown.contains("not sent yet"), "{shown}");
+}
+
+#[test]
+fn leaving_waits_for_prompts_that_are_not_sent() {
+    let mut model = ready();
+    for text in ["one", "two"] {
+        enter(&mut model, text);
+    }
+    assert!(enter(&mut model, "/quit").is_empty() && !model.session.leaving);
+    assert!(screen(&model).contains("2 prompts are not sent yet"), "{}", screen(&model));
+    assert_eq!(texts(&sent(&mut model, "test-1")), ["two"]);
+    let mut other = model.clone();
+    assert!(sent(&mut model, "test-2").contains(&Request::Leave) && model.session.leaving);
+    // Again leaves at once.
+    assert_eq!(enter(&mut other.clone(), "/quit"), [Request::Leave]);
+    assert_eq!(control(&mut other.clone(), 'c'), [Request::Leave]);
+    // Esc and a prompt that was begun stay; one that is refused comes back.
+    let mut stays = other.clone();
+    press(&mut stays, KeyCode::Esc);
+    assert!(sent(&mut stays, "test-2").is_empty() && !stays.session.leaving);
+    let mut begun = other.clone();
+    typed(&mut begun, "more");
+    assert!(sent(&mut begun, "test-2").is_empty() && !begun.session.leaving);
+    assert!(not_sent(&mut other, "test-2", false).is_empty());
+    assert_eq!((other.composer.text(), other.session.leaving), ("two", false));
+}
+
+#[test]
+fn a_second_interrupt_waits_for_prompts_too() {
+    let mut model = ready();
+    enter(&mut model, "one");
+    assert!(control(&mut model, 'c').is_empty() && control(&mut model, 'c').is_empty());
+    assert!(screen(&model).contains("1 prompt is not sent yet"), "{}", screen(&model));
+    assert_eq!(control(&mut model, 'c'), [Request::Leave]);
+}
+
+#[test]
+fn a_draft_stays_when_a_task_takes_no_input() {
+    let mut model = ready();
+    let task = "task_1".parse().unwrap();
+    let listed = |model: &mut Model, runs| {
+        press(model, KeyCode::F(3));
+        let entries = Ok(vec![Entry::of("sleep", Target::Task { task, runs })]);
+        update(model, Msg::Answer(Answer::Opened(agent(), Kind::Tasks, entries)));
+    };
+    typed(&mut model, "a draft");
+    listed(&mut model, false);
+    assert!(control(&mut model, 't').is_empty());
+    assert_eq!((model.composer.text(), &model.recipient), ("a draft", &Recipient::Agent));
+    assert!(screen(&model).contains("does not run"), "{}", screen(&model));
+    // It ends just then: what was not changed since is for the agent.
+    listed(&mut model, true);
+    control(&mut model, 't');
+    assert_eq!(model.recipient, Recipient::Task(task));
+    let mut changed = model.clone();
+    let end = |model: &mut Model| {
+        let serial = model.followed().unwrap();
+        update(model, Msg::Output(serial, Piece::End("task_1 is completed".to_owned())));
+        assert_eq!(model.recipient, Recipient::Agent);
+    };
+    end(&mut model);
+    assert_eq!(model.composer.text(), "a draft");
+    typed(&mut changed, " more");
+    end(&mut changed);
+    assert!(changed.composer.is_blank());
+    assert!(screen(&changed).contains("Esc, then Up calls it back"), "{}", screen(&changed));
 }

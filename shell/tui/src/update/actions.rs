@@ -7,7 +7,7 @@ use holon_facts::workspace::WorkspaceId;
 use holon_present::Level;
 use jiff::SignedDuration;
 
-use super::{newest, next_prompt, open, switch};
+use super::{leave, newest, next_prompt, open, switch};
 use crate::command::{self, Action};
 use crate::entry::Target;
 use crate::message::{Control, Prompt, Request};
@@ -15,8 +15,9 @@ use crate::model::{Model, Recipient};
 use crate::overlay::Kind;
 use crate::text::clean;
 
-/// Prompts that may be on their way at once.
+/// Prompts that may wait for the runtime at once: to one agent, and to all of them together.
 const SENDING: usize = 64;
+const SENDING_TO_ALL: usize = 1_024;
 
 pub(super) fn enter(model: &mut Model) -> Vec<Request> {
     let actions = model.overlays.last().is_some_and(|top| top.kind == Kind::Actions);
@@ -43,28 +44,52 @@ pub(super) fn enter(model: &mut Model) -> Vec<Request> {
 }
 
 fn send(model: &mut Model) -> Vec<Request> {
-    if model.sending.len() >= SENDING {
-        model.notice = Some(format!("{SENDING} prompts wait for the runtime already"));
-        return Vec::new();
-    }
-    let text = model.composer.take();
-    let (agent, answers) = match std::mem::replace(&mut model.recipient, Recipient::Agent) {
+    let (agent, answers) = match &model.recipient {
         Recipient::Agent => (model.agent.clone(), None),
-        Recipient::Ask(agent, brief) => (agent, Some(brief)),
+        Recipient::Ask(agent, brief) => (agent.clone(), Some(*brief)),
         Recipient::Task(task) => {
             // A command that was answered may ask for more.
-            model.recipient = Recipient::Task(task);
-            let input = Control::WriteTask(task, format!("{text}\n"));
+            let input = Control::WriteTask(*task, format!("{}\n", model.composer.take()));
+            model.session.draft.clear();
             return vec![Request::Control(model.agent.clone(), input)];
         }
     };
+    let waiting = model.sending.iter().filter(|prompt| prompt.agent == agent).count();
+    if waiting >= SENDING || model.sending.len() >= SENDING_TO_ALL {
+        model.notice = Some(format!("{waiting} prompts to {agent} wait for the runtime already"));
+        return Vec::new();
+    }
+    let text = model.composer.take();
+    model.recipient = Recipient::Agent;
+    model.session.leaves_when_sent = false;
     model.session.sent += 1;
     let key = format!("{}-{}", model.session.name, model.session.sent);
-    let prompt = Prompt { key, agent: agent.clone(), text, answers, on_its_way: false, deferred: 0 };
+    let (on_its_way, deferred, problem) = (false, 0, None);
+    let prompt = Prompt { key, agent: agent.clone(), text, answers, on_its_way, deferred, problem };
     model.sending.push(prompt);
     let mut requests = newest(model);
     requests.extend(next_prompt(model, &agent));
     requests
+}
+
+/// Up in an empty composer takes back the newest prompt of those that can't be sent; None where there is none.
+pub(super) fn take_back(model: &mut Model) -> Option<Vec<Request>> {
+    if !model.composer.is_blank() || model.recipient != Recipient::Agent {
+        return None;
+    }
+    let (at, recipient) = model.taken_back()?;
+    let Prompt { key, agent, text, on_its_way, .. } = model.sending.remove(at);
+    model.composer.take_back(&text);
+    model.recipient = recipient;
+    model.session.leaves_when_sent = false;
+    let mut requests = Vec::new();
+    if on_its_way {
+        // The last attempt may have reached the runtime.
+        model.notice = Some("taken back; if it had arrived already, its message appears here".to_owned());
+        requests.push(Request::Withdraw(key));
+        requests.extend(next_prompt(model, &agent));
+    }
+    Some(requests)
 }
 
 fn choose(model: &mut Model, target: Target) -> Vec<Request> {
@@ -75,7 +100,7 @@ fn choose(model: &mut Model, target: Target) -> Vec<Request> {
             model.overlays.clear();
             Vec::new()
         }
-        Target::Task(task) => open(model, Kind::Output(task)),
+        Target::Task { task, .. } => open(model, Kind::Output(task)),
         // They have keys of their own; nothing is chosen.
         Target::Timer(_) | Target::Trigger => Vec::new(),
         Target::Workspace(workspace) => {
@@ -117,10 +142,7 @@ fn run(model: &mut Model, action: Action, argument: &str) -> Vec<Request> {
         Action::Workspace if argument.is_empty() => Kind::Workspaces,
         Action::Display => return display(model, argument),
         Action::Agent => return named(model, argument),
-        Action::Quit => {
-            model.session.leaving = true;
-            return vec![Request::Leave];
-        }
+        Action::Quit => return leave(model),
         Action::Model
         | Action::Workspace
         | Action::Run

@@ -2,15 +2,12 @@
 
 use holon_facts::AgentId;
 
-use super::{ask_status, next_prompt, open, reload, switch};
+use super::{ask_status, leave, next_prompt, open, reload, switch};
 use crate::entry::Entry;
 use crate::message::{Answer, Loaded, Prompt, Request};
 use crate::model::{Link, Model, Recipient};
 use crate::overlay::Kind;
 use crate::text::{clean, clean_whole};
-
-/// What a notice about a prompt that waits begins with.
-const NOT_YET: &str = "not sent yet: ";
 
 pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
     match answer {
@@ -22,7 +19,7 @@ pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
             model.flight.older = false;
             // Where the first row is another one now, there would be a gap behind these.
             if model.conversation.first() == Some(before) {
-                model.conversation.prepend(rows, more);
+                model.conversation.prepend(rows, more, model.anchor.map(|anchor| anchor.seq));
             }
         }
         Answer::OlderFailed(agent, problem) if agent == model.agent => {
@@ -86,7 +83,8 @@ fn came_first(model: &mut Model, agent: AgentId, loaded: Loaded) -> Vec<Request>
     (model.link, model.session.before) = (Link::Connected, None);
     model.status = loaded.status;
     model.conversation.load(loaded.rows, loaded.last, loaded.more);
-    vec![Request::Follow(agent, model.conversation.cursor())]
+    model.session.follower += 1;
+    vec![Request::Follow(agent, model.conversation.cursor(), model.session.follower)]
 }
 
 fn load_failed(model: &mut Model, again: bool, problem: &str) -> Vec<Request> {
@@ -101,7 +99,11 @@ fn load_failed(model: &mut Model, again: bool, problem: &str) -> Vec<Request> {
             model.agent = before;
             reload(model)
         }
-        None => open(model, Kind::Agents),
+        None => {
+            // Nothing is followed.
+            model.link = Link::Loading;
+            open(model, Kind::Agents)
+        }
     }
 }
 
@@ -113,36 +115,38 @@ fn answered(model: &mut Model, key: &str) -> Option<Prompt> {
 
 fn sent(model: &mut Model, key: &str) -> Vec<Request> {
     let Some(prompt) = answered(model, key) else { return Vec::new() };
-    model.notice.take_if(|notice| notice.starts_with(NOT_YET));
-    next_prompt(model, &prompt.agent).into_iter().collect()
+    let mut requests: Vec<Request> = next_prompt(model, &prompt.agent).into_iter().collect();
+    if model.sending.is_empty() && std::mem::take(&mut model.session.leaves_when_sent) {
+        // What was begun since would be lost.
+        if model.composer.is_blank() {
+            requests.extend(leave(model));
+        }
+    }
+    requests
 }
 
 /// What may pass is sent again under the same key after a pause. Those behind it wait.
 fn deferred(model: &mut Model, key: &str, problem: &str) -> Vec<Request> {
     let Some(prompt) = model.sending.iter_mut().find(|prompt| prompt.key == key) else { return Vec::new() };
     prompt.deferred = prompt.deferred.saturating_add(1);
-    // A lost connection is in the first line already.
-    if model.link == Link::Connected {
-        model.notice = Some(format!("{NOT_YET}{}; it is sent again", clean(problem)));
-    }
+    prompt.problem = Some(clean(problem));
     vec![Request::Send(prompt.clone())]
 }
 
 /// What was refused comes back to the composer with whom it was for, where nothing else was begun there.
 fn refused(model: &mut Model, key: &str, problem: &str) -> Vec<Request> {
     let Some(prompt) = answered(model, key) else { return Vec::new() };
+    model.session.leaves_when_sent = false;
+    let recipient = model.recipient_of(&prompt);
     let (agent, problem) = (prompt.agent, clean(problem));
-    let (recipient, whom) = match prompt.answers {
-        Some(brief) => (Some(Recipient::Ask(agent.clone(), brief)), format!("{agent}/{brief}")),
-        None => (Some(Recipient::Agent).filter(|_| agent == model.agent), agent.to_string()),
-    };
+    let whom = prompt.answers.map_or_else(|| agent.to_string(), |brief| format!("{agent}/{brief}"));
     let free = model.composer.is_blank() && model.recipient == Recipient::Agent;
     if let Some(recipient) = recipient.filter(|_| free) {
         model.composer.replace(&prompt.text);
         model.recipient = recipient;
         model.notice = Some(format!("not sent: {problem}"));
     } else {
-        model.notice = Some(format!("not sent to {whom}, Up calls it back: {problem}"));
+        model.notice = Some(format!("not sent to {whom}, {}: {problem}", model.calls_back()));
     }
     next_prompt(model, &agent).into_iter().collect()
 }

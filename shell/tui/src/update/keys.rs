@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use holon_facts::Millis;
 use holon_facts::ids::TaskId;
 
-use super::{actions, newest, open, scroll};
+use super::{actions, leave, newest, open, scroll};
 use crate::command;
 use crate::entry::Target;
 use crate::layout::{conversation_height, list_size};
@@ -165,6 +165,13 @@ fn of_selected(model: &mut Model, c: char) -> Vec<Request> {
 
 /// The composer writes to a task, whose output lies over the conversation.
 fn feed(model: &mut Model, task: TaskId) -> Vec<Request> {
+    if !model.overlays.last().is_some_and(Overlay::runs) {
+        model.notice = Some(format!("{task} does not run, so it takes no input"));
+        return Vec::new();
+    }
+    if model.recipient != Recipient::Task(task) {
+        model.session.draft = model.composer.text().to_owned();
+    }
     model.recipient = Recipient::Task(task);
     let shown = model.overlays.last().is_some_and(|overlay| overlay.kind == Kind::Output(task));
     if shown { Vec::new() } else { open(model, Kind::Output(task)) }
@@ -172,9 +179,8 @@ fn feed(model: &mut Model, task: TaskId) -> Vec<Request> {
 
 fn interrupt(model: &mut Model, now: Millis) -> Vec<Request> {
     let twice = model.session.interrupted.is_some_and(|then| now.0.saturating_sub(then.0) <= TWICE.0);
-    if twice {
-        model.session.leaving = true;
-        return vec![Request::Leave];
+    if twice || (model.session.leaves_when_sent && model.composer.is_blank()) {
+        return leave(model);
     }
     model.composer.clear();
     model.session.interrupted = Some(now);
@@ -192,7 +198,9 @@ fn escape(model: &mut Model) -> Vec<Request> {
         }
         return Vec::new();
     }
-    if model.recipient != Recipient::Agent {
+    if std::mem::take(&mut model.session.leaves_when_sent) {
+        model.notice = Some("leaving is called off".to_owned());
+    } else if model.recipient != Recipient::Agent {
         model.recipient = Recipient::Agent;
     } else if model.composer.text().starts_with('/') {
         model.composer.clear();
@@ -206,7 +214,10 @@ fn vertical(model: &mut Model, by: isize) -> Vec<Request> {
     let size = list_size(model);
     match model.overlays.last_mut() {
         Some(overlay) => overlay.scroll(by, size),
-        None if by < 0 => model.composer.up(),
+        None if by < 0 => match actions::take_back(model) {
+            Some(requests) => return requests,
+            None => model.composer.up(),
+        },
         None => model.composer.down(),
     }
     Vec::new()

@@ -40,16 +40,16 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
             model.look.now = now;
             Vec::new()
         }
-        Msg::Event(agent, row) if agent == model.agent => event(model, row),
-        Msg::LiveAttempt(agent) if agent == model.agent => {
+        Msg::Event(serial, row) if serial == model.session.follower => event(model, row),
+        Msg::LiveAttempt(serial) if serial == model.session.follower => {
             model.live = Some(String::new());
             Vec::new()
         }
-        Msg::LiveText(agent, text) if agent == model.agent => {
+        Msg::LiveText(serial, text) if serial == model.session.follower => {
             live(model, &text);
             Vec::new()
         }
-        Msg::LiveOutput(agent, lines) if agent == model.agent => {
+        Msg::LiveOutput(serial, lines) if serial == model.session.follower => {
             model.printed = clean(&lines);
             Vec::new()
         }
@@ -57,8 +57,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
             output(model, serial, piece);
             Vec::new()
         }
-        Msg::Connected(connected) => link(model, connected),
-        Msg::FollowFailed(agent, code, problem) if agent == model.agent => {
+        Msg::Connected(serial, connected) if serial == model.session.follower => link(model, connected),
+        Msg::FollowFailed(serial, code, problem) if serial == model.session.follower => {
             forget_live(model);
             // A ledger that was taken back to an earlier state has other events from here on.
             if code.as_deref() == Some("cursor_ahead") {
@@ -73,6 +73,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
         | Msg::LiveAttempt(_)
         | Msg::LiveText(..)
         | Msg::LiveOutput(..)
+        | Msg::Connected(..)
         | Msg::FollowFailed(..) => Vec::new(),
         Msg::Answer(answer) => answers::came(model, answer),
     };
@@ -82,7 +83,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
 }
 
 /// What is written goes to a task while it runs and its output is open, and to the agent otherwise. A line that was begun for
-/// the task must not reach the agent: it is called back with Up.
+/// the task must not reach the agent: it is called back with Up. What was written before stays.
 fn fed_no_more(model: &mut Model) {
     let Recipient::Task(task) = model.recipient else { return };
     let open = |overlay: &Overlay| {
@@ -92,9 +93,9 @@ fn fed_no_more(model: &mut Model) {
         return;
     }
     model.recipient = Recipient::Agent;
-    if !model.composer.is_blank() {
+    if !model.composer.is_blank() && model.composer.text() != model.session.draft {
         model.composer.take();
-        model.notice = Some(format!("{task} takes no more input; Up calls the line back"));
+        model.notice = Some(format!("{task} takes no more input; {}", model.calls_back()));
     }
 }
 
@@ -103,6 +104,18 @@ fn next_prompt(model: &mut Model, agent: &AgentId) -> Option<Request> {
     let first = model.sending.iter_mut().find(|prompt| prompt.agent == *agent)?;
     let before = std::mem::replace(&mut first.on_its_way, true);
     (!before).then(|| Request::Send(first.clone()))
+}
+
+/// Leaves at once where no prompt waits, and otherwise once they are sent, or when it is asked again.
+fn leave(model: &mut Model) -> Vec<Request> {
+    let waiting = model.sending.len();
+    if waiting > 0 && !std::mem::replace(&mut model.session.leaves_when_sent, true) {
+        let what = if waiting == 1 { "1 prompt is".to_owned() } else { format!("{waiting} prompts are") };
+        model.notice = Some(format!("{what} not sent yet: leaves after that; again leaves now, Esc stays"));
+        return Vec::new();
+    }
+    model.session.leaving = true;
+    vec![Request::Leave]
 }
 
 fn event(model: &mut Model, row: Row) -> Vec<Request> {
@@ -199,6 +212,8 @@ fn switch(model: &mut Model, agent: AgentId) -> Vec<Request> {
 fn reload(model: &mut Model) -> Vec<Request> {
     forget_live(model);
     (model.anchor, model.flight) = (None, Flight::default());
+    // What still comes from the follower so far is not what follows the page that is loaded.
+    model.session.follower += 1;
     vec![Request::Load(model.agent.clone())]
 }
 
