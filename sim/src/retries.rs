@@ -151,7 +151,9 @@ fn attempt(run: &Run, attempt: &AttemptRecord, at: Wall, config: &Config) -> Res
     // Nobody waits that long for one provider.
     let passing = attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind));
     let named = attempt.resets_at.filter(|_| passing);
-    let far = named.is_some_and(|until| until > at.after(config.retry.retry_after_max));
+    // There is no later moment than the last that a clock can say.
+    let far =
+        named.is_some_and(|until| until > at.after(config.retry.retry_after_max) || until == Wall(i64::MAX));
     ensure!(named.is_none() || far, "T10", "{named:?} is waited for at {at}: {attempt:?}");
     let right = match attempt.outcome {
         AttemptOutcome::Retrying => attempt.attempt < most && named.is_none(),
