@@ -206,7 +206,7 @@ pub(crate) fn scrolled(model: &Model, up: isize) -> Option<Anchor> {
     }
     if up > 0 && !model.conversation.more {
         // The first row is at the top of the screen, and goes no further down.
-        let (first, above) = top(&height, last, conversation_height(model));
+        let (first, above) = top(height, last, conversation_height(model));
         if at < first || (at == first && below > above) {
             (at, below) = (first, above);
         }
