@@ -7,6 +7,7 @@ use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
 use holon_platform::spawn;
 use serde_json::{Map, Value};
 
+use crate::catalogue::depth;
 use crate::connection::CallError;
 
 /// A schema that leads to more places than that for one value is left to its server.
@@ -90,15 +91,6 @@ fn size(value: &Value) -> u64 {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     };
     1 + below
-}
-
-fn depth(value: &Value) -> usize {
-    let below = match value {
-        Value::Array(items) => items.iter().map(depth).max(),
-        Value::Object(entries) => entries.values().map(depth).max(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
-    };
-    1 + below.unwrap_or(0)
 }
 
 /// How many places a part of a schema leads to, and how deep.

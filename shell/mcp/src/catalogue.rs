@@ -121,7 +121,8 @@ fn fault(schema: &Value) -> Option<String> {
         .then(|| format!("the schema of its arguments is deeper than {SCHEMA_DEPTH}"))
 }
 
-fn depth(value: &Value) -> usize {
+/// Levels of arrays and objects.
+pub(crate) fn depth(value: &Value) -> usize {
     let below = match value {
         Value::Array(items) => items.iter().map(depth).max(),
         Value::Object(entries) => entries.values().map(depth).max(),
