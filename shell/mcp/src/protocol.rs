@@ -27,7 +27,7 @@ use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock};
 use tokio::time::timeout;
 
 use self::answer::{page, question, result};
@@ -139,6 +139,8 @@ pub(crate) struct Client {
     turn: Option<Mutex<()>>,
     /// It knows nothing of the session any more.
     expired: AtomicBool,
+    /// Shared by notices on their way: the end of the connection waits for them.
+    notices: Arc<RwLock<()>>,
     /// Of a program.
     own: Option<Own>,
 }
@@ -339,7 +341,7 @@ impl Client {
             drop(spawn::task(heard.clone().listen(peer.clone())));
         }
         let (service, expired) = (Mutex::new(Some(service)), AtomicBool::new(false));
-        Self { service, peer, heard, turn, expired, own }
+        Self { service, peer, heard, turn, expired, notices: Arc::default(), own }
     }
 
     async fn failed(&self, error: ServiceError) -> CallError {
@@ -374,7 +376,8 @@ impl Client {
             Err(error) => return Err(self.failed(error).await),
         };
         let own = self.own.as_ref().map(|own| (own.process.clone(), own.deaf.clone()));
-        let mut asked = Asked { peer: Some(self.peer.clone()), id: sent.id.clone(), own };
+        let notices = self.notices.clone();
+        let mut asked = Asked { peer: Some(self.peer.clone()), id: sent.id.clone(), notices, own };
         let answer = sent.await_response().await;
         asked.peer = None;
         match answer {
@@ -437,6 +440,7 @@ impl Client {
 struct Asked {
     peer: Option<Peer<RoleClient>>,
     id: RequestId,
+    notices: Arc<RwLock<()>>,
     /// Of a program.
     own: Option<(ProcessHandle, Arc<AtomicBool>)>,
 }
@@ -445,6 +449,8 @@ impl Drop for Asked {
     fn drop(&mut self) {
         let Some(peer) = self.peer.take() else { return };
         let (own, id) = (self.own.take(), self.id.clone());
+        // None where the connection ends already.
+        let on_its_way = self.notices.clone().try_read_owned().ok();
         let params = CancelledNotificationParam::new(Some(id), Some("nobody waits any more".to_owned()));
         drop(spawn::task(async move {
             // A server that is gone needs no notice.
@@ -455,6 +461,7 @@ impl Drop for Asked {
                 deaf.store(true, Ordering::Relaxed);
                 process.cut_off();
             }
+            drop(on_its_way);
         }));
     }
 }
@@ -498,6 +505,7 @@ impl Connection for Client {
 
     fn close(&self) -> Answering<'_, ()> {
         Box::pin(async {
+            drop(timeout(NOTICE, self.notices.write()).await);
             if let Some(mut service) = self.service.lock().await.take() {
                 // What is left of it ends when it is dropped.
                 service.close_with_timeout(CLOSE).await.ok();
