@@ -22,6 +22,31 @@ pub fn estimate(text: &str) -> u64 {
     parts.saturating_add(word.after(run)).saturating_add(word.parts()).div_ceil(TOKEN)
 }
 
+/// Attempts at something that fits; each is made of less than the one before by as much as that was too long.
+const ATTEMPTS: usize = 24;
+
+/// What `make` makes of the most that has at most so many tokens, and what that is: `most`, or as little as it takes. A
+/// character of Chinese is about a token, one of English a quarter: how much fits is known once it is made.
+pub fn fitting<T>(
+    allowed: u64,
+    most: u64,
+    make: impl Fn(u64) -> T,
+    tokens_of: impl Fn(&T) -> u64,
+) -> (T, u64) {
+    let mut size = most;
+    let mut made = make(size);
+    for _ in 0..ATTEMPTS {
+        let tokens = tokens_of(&made);
+        if tokens <= allowed || size == 0 {
+            break;
+        }
+        let part = u128::from(size) * u128::from(allowed) / u128::from(tokens);
+        size = u64::try_from(part).unwrap_or(u64::MAX).min(size - 1);
+        made = make(size);
+    }
+    (made, size)
+}
+
 /// Letters that no other language writes often; those with nothing but a dot below stand in others, too.
 fn is_vietnamese(letter: char) -> bool {
     match letter {

@@ -2,9 +2,6 @@
 
 use holon_facts::tokens;
 
-/// Attempts at a text that fits; each is shorter than the one before by as much as that was too long.
-const ATTEMPTS: usize = 24;
-
 /// What `make` makes of the most that has at most so many tokens: of `most`, or of as few as it takes.
 pub(super) fn fitting<T>(
     allowed: u64,
@@ -12,18 +9,8 @@ pub(super) fn fitting<T>(
     make: impl Fn(usize) -> T,
     tokens_of: impl Fn(&T) -> u64,
 ) -> T {
-    let mut size = most;
-    let mut made = make(size);
-    for _ in 0..ATTEMPTS {
-        let tokens = tokens_of(&made);
-        if tokens <= allowed || size == 0 {
-            break;
-        }
-        let part = size as u128 * u128::from(allowed) / u128::from(tokens);
-        size = usize::try_from(part).unwrap_or(usize::MAX).min(size - 1);
-        made = make(size);
-    }
-    made
+    let make = |size: u64| make(usize::try_from(size).unwrap_or(usize::MAX));
+    tokens::fitting(allowed, most as u64, make, tokens_of).0
 }
 
 /// What a text takes inside a JSON string.
